@@ -9,7 +9,6 @@ import pytest
 from multiway.compress import measuring
 from multiway.explain import figures
 from multiway.metrics import resampling
-from multiway.models import smoothing
 from multiway.tasks import sample_candidate, target_task
 from multiway.tasks.forecasting import candidate
 from multiway.tasks.scans import class_page as page
@@ -26,8 +25,8 @@ FEWER = {
 DRAWS, DPI = 20, 30
 TWO = ("forecast", "tabular")
 """Tasks that keep their whole contract in the fast suite: one of each base; the costly parts of others are slow."""
-CHOSEN_BY = {target_task: {"FOLDS": 2}, sample_candidate: {"FOLDS": 2, "ROUNDS": 5}, candidate: {"LONGEST": 120}}
-SMOOTHED_BY = {smoothing: {"SEARCHED": 1}}
+CHOSEN_BY = {target_task: {"FOLDS": 2}, sample_candidate: {"FOLDS": 2, "ROUNDS": 5}, candidate: {"SECONDS": 1.0}}
+SMOOTHED_BY = {candidate: {"SEARCHES": 0.0}}
 
 
 def few(names: Iterable[Any], *kept: Any) -> list[Any]:
@@ -46,7 +45,7 @@ def show_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def fit_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Folds for the choice of an answer, trees, and values of a series."""
+    """Folds for the choice of an answer, trees, and the seconds of classical models."""
     _set(monkeypatch, CHOSEN_BY)
 
 

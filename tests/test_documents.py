@@ -40,9 +40,9 @@ NEEDS = {
 """Packages without which a document is skipped."""
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 LONG = {
-    "adapters.md", "audit.md", "compress.md", "distillation.md", "explain.md", "forecast.md",
-    "images.md", "language.md", "layers.md", "multiway.md", "segment.md", "series.md", "stocks.md", "tabular.md",
-    "text.md", "tune.md", "volumes.md", "workflows.md",
+    "adapters.md", "audit.md", "compress.md", "distillation.md", "explain.md", "forecast.md", "images.md",
+    "language.md", "layers.md", "multiway.md", "peft.md", "segment.md", "series.md", "serve.md", "stocks.md",
+    "tabular.md", "text.md", "tune.md", "volumes.md", "workflows.md",
 }  # fmt: skip
 """Documents whose blocks take a second or more; the README is run always."""
 GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))

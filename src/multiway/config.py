@@ -44,8 +44,8 @@ class Config(BaseModel):
             raise ConfigError(f"{where}: {end_sentence(said)}") from None
 
     def replace(self, **changes: Any) -> Self:
-        """Copy with some fields changed, rechecked."""
-        return self.parse({**self.model_dump(), **changes}, type(self).__name__)
+        """Copy with some fields changed, rechecked; fields that nobody set stay so."""
+        return self.parse({**self.model_dump(exclude_unset=True), **changes}, type(self).__name__)
 
     def plain(self) -> Plain:
         """Fields as what YAML and JSON can hold; `parse` takes it back to an equal config."""
@@ -224,9 +224,14 @@ def load_yaml(path: Path) -> Plain:
         ConfigError: The file is missing, larger than 1 MB, not YAML, uses aliases, is nested deep, or is no mapping.
 
     """
-    text = _read_small(path)
+    if not path.is_file():
+        raise ConfigError(f"{path} is not a file. Give the path of a YAML file.")
+    if path.stat().st_size > MAX_CONFIG_BYTES:
+        raise ConfigError(f"{path} has {path.stat().st_size:,} bytes; a config has at most {MAX_CONFIG_BYTES:,}.")
     try:
-        values = read_yaml(text)
+        values = read_yaml(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not readable YAML: {error}.") from None
     except ConfigError as error:
         raise ConfigError(f"{path} {error}") from None
     if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
@@ -255,17 +260,6 @@ def leaves(settings: Mapping[str, Any], prefix: str = "") -> Plain:
     for name, value in settings.items():
         result |= leaves(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
     return result
-
-
-def _read_small(path: Path) -> str:
-    if not path.is_file():
-        raise ConfigError(f"{path} is not a file. Give the path of a YAML file.")
-    if path.stat().st_size > MAX_CONFIG_BYTES:
-        raise ConfigError(f"{path} has {path.stat().st_size:,} bytes; a config has at most {MAX_CONFIG_BYTES:,}.")
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not readable YAML: {error}.") from None
 
 
 def _beyond(values: object, place: str = "") -> Iterator[str]:

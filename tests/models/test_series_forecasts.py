@@ -5,8 +5,10 @@ import pytest
 import torch
 
 from multiway import ops
+from multiway.models.recursions import SeriesRows
 from multiway.models.series_units import Units
-from multiway.models.smoothing import ADDED, NONE, TIMES, Smoothing, Theta
+from multiway.models.smoothing import Smoothing, Theta
+from multiway.models.windows import History
 from multiway.tasks.forecasting.candidates.arima import ArimaForecaster
 from multiway.tasks.forecasting.candidates.flair import Flair
 from multiway.tasks.forecasting.candidates.ridge_log import TransformedRidge
@@ -125,67 +127,133 @@ def single(values) -> Units:
     return Units(torch.zeros(1), torch.ones(1), torch.tensor([values.min()]), torch.tensor([values.max()]))
 
 
+def series_of(*every):
+    """Series that end at the row before `len(values)`."""
+    return [SeriesRows(np.asarray(values, float), len(values) - 1) for values in every]
+
+
+def history(rows, ends, start=0):
+    """Rows of some series whose first has a number on the calendar, and where futures begin."""
+    rows = torch.from_numpy(np.asarray(rows, float))
+    rows = rows if rows.ndim == 2 else rows[:, None]
+    return History(rows, None, start + torch.arange(len(rows)), torch.tensor(ends))
+
+
+def ahead(model, rows, ends, start=0):
+    """Forecasts of some futures, of the first series."""
+    return model(torch.zeros(len(ends), 3, 1), history(rows, ends, start))[..., 0].double().numpy()
+
+
+CLASSICAL = {
+    "ets": (Smoothing, "AutoETS", {}),
+    "theta": (Theta, "Theta", {}),
+    "arima": (ArimaForecaster, "AutoARIMA", {"approximation": True}),
+}
+
+
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_arima_is_the_librarys_after_any_window(library):
-    values, lookback = monthly(), 40
-    model = ArimaForecaster(lookback, HORIZON, 12, single(values))
-    model.fit_series([values])
-    search = library.AutoARIMA(season_length=12, approximation=True).fit(values)
-    for end in (70, 101):
-        window = values[end - lookback : end]
-        expected = search.forward(window, h=HORIZON)["mean"]
-        found = model(torch.from_numpy(window)[None, :, None].float())[0, :, 0]
-        np.testing.assert_allclose(found, expected, rtol=1e-3)
+@pytest.mark.parametrize("name", CLASSICAL)
+@pytest.mark.parametrize("shift", [0.0, -60.0])
+def test_a_classical_model_is_the_librarys(library, name, shift):
+    """After the rows of the fit, of series that are positive and of others; from a window alone that ends there too."""
+    values, (build, theirs, options) = monthly() + shift, CLASSICAL[name]
+    model = build(12, 12, single(values))
+    model.fit_series(series_of(values[:100]))
+    expected = getattr(library, theirs)(season_length=12, **options).fit(values[:100]).predict(12)["mean"]
+    np.testing.assert_allclose(ahead(model, values, [100])[0], expected, rtol=LONG32, atol=1e-4)
+    alone = model(torch.from_numpy(values[70:100])[None, :, None])[0, :, 0]
+    np.testing.assert_allclose(alone, expected, rtol=LONG32, atol=1e-4)
 
 
-def test_arima_without_a_fit_is_the_random_walk():
-    x = windows().float()
-    model = ArimaForecaster(LOOKBACK, HORIZON, SEASON, units(low=(0.01, -9.0)))
-    model.fit_series([np.ones(50), np.arange(5.0)])
-    torch.testing.assert_close(model(x), x[:, -1:].expand(-1, HORIZON, -1), rtol=LONG32, atol=1e-6)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(("name", "tolerance"), [("ets", LONG32), ("arima", 1e-3)])
+def test_the_state_follows_the_rows_after_the_fit_as_the_librarys_does(library, name, tolerance):
+    """The library runs its parameters over all rows from the first on, for each future anew."""
+    values, (build, theirs, options) = monthly(), CLASSICAL[name]
+    model = build(12, 12, single(values))
+    model.fit_series(series_of(values[:100]))
+    search = getattr(library, theirs)(season_length=12, **options).fit(values[:100])
+    found = ahead(model, values, [101, 109, 120])
+    for forecast, end in zip(found, (101, 109, 120), strict=True):
+        np.testing.assert_allclose(forecast, search.forward(values[:end], h=12)["mean"], rtol=tolerance)
 
 
-def test_theta_is_near_the_librarys_on_the_same_values(library):
-    values = monthly()
-    model = Theta(12, 12, single(values))
-    model.fit_series([values])
-    expected = library.Theta(season_length=12).fit(values).predict(12)["mean"]
-    np.testing.assert_allclose(model(torch.from_numpy(values)[None, :, None].float())[0, :, 0], expected, rtol=0.02)
+@pytest.mark.parametrize("name", CLASSICAL)
+def test_a_future_depends_on_the_rows_before_it_alone(library, name):
+    """Whatever comes after it, whichever other futures are asked for, and where the rows begin."""
+    values, build = monthly(60), CLASSICAL[name][0]
+    model = build(HORIZON, 12, single(values))
+    model.fit_series(series_of(values[:48]))
+    every = ahead(model, values, [20, 48, 53, 60])
+    for forecast, end in zip(every, (20, 48, 53, 60), strict=True):
+        changed = np.append(values[:end], values[end:] + 99.0)
+        np.testing.assert_array_equal(ahead(model, changed, [end])[0], forecast)
+        if end >= 48:  # from rows that end the fit on, the state is that of all rows
+            np.testing.assert_allclose(ahead(model, values[40:], [end - 40], 40)[0], forecast, rtol=SUMS64)
+    assert np.ptp(ahead(model, values, [53]) - every[1]) > 0
 
 
-def test_exponential_smoothing_is_near_the_librarys_on_the_same_values(library):
-    values = monthly()
-    model = Smoothing(12, 12, single(values))
-    model.fit_series([values])
-    expected = library.AutoETS(season_length=12).fit(values).predict(12)["mean"]
-    np.testing.assert_allclose(model(torch.from_numpy(values)[None, :, None].float())[0, :, 0], expected, rtol=0.03)
-    assert int(model.kind) == TIMES
+@pytest.mark.parametrize("name", CLASSICAL)
+def test_a_series_that_ends_early_is_run_on_from_its_own_last_row(library, name):
+    values, build = monthly(60), CLASSICAL[name][0]
+    both = np.stack([values, np.append(values[:50], np.full(10, np.nan))], 1)
+    own = Units(*(torch.tensor([value, value]) for value in (0.0, 1.0, values.min(), values.max())))
+    model, alone = build(HORIZON, 12, own), build(HORIZON, 12, single(values))
+    model.fit_series([SeriesRows(values, 59), SeriesRows(values[:50], 49)], searches=2)
+    alone.fit_series(series_of(values[:50]))
+    seen = ~np.isnan(both)
+    rows = History(
+        torch.from_numpy(np.where(seen, both, 0.0)), torch.from_numpy(seen), torch.arange(60), torch.tensor([50])
+    )
+    found = model(torch.zeros(1, 3, 2), rows)[0, :, 1].double().numpy()
+    np.testing.assert_allclose(found, ahead(alone, values[:50], [50])[0], rtol=SUMS64)
 
 
-@pytest.mark.parametrize("kind", [NONE, ADDED, TIMES])
-def test_smoothing_is_its_recursion_step_by_step(kind):
+def test_a_series_without_a_model_has_the_last_value_or_is_smoothed_by_half():
+    values = np.array([4.0, 2.0, 3.0, 3.5])
+    for build, expected in ((ArimaForecaster, 3.5), (Smoothing, 3.25), (Theta, 3.25)):
+        model = build(HORIZON, 1, single(values))
+        model.fit_series(series_of(values))
+        np.testing.assert_allclose(ahead(model, values, [4])[0], expected, rtol=SUMS64)
+        assert not model.forms
+
+
+@pytest.mark.parametrize("times", [False, True])
+def test_smoothing_is_its_recursion_step_by_step(times):
     model = Smoothing(HORIZON, SEASON, units(low=(0.1, 0.1)))
-    for name, value in {"alpha": 0.3, "beta": 0.1, "gamma": 0.2, "phi": 0.9, "kind": kind}.items():
+    for name, value in {"alpha": 0.3, "beta": 0.1, "gamma": 0.2, "phi": 0.9, "times": times}.items():
         getattr(model, name).fill_(value)
-    x = (windows() + 3.0).float()
-    y = x[1, :, 0].double().tolist()
-    shape = slow_shape(y, kind == TIMES) if kind != NONE else np.zeros(SEASON)
-    here = [(step - LOOKBACK) % SEASON for step in range(LOOKBACK)]
-    free = [value / shape[p] if kind == TIMES else value - shape[p] for value, p in zip(y, here, strict=True)]
-    time = np.arange(LOOKBACK) - (LOOKBACK - 1) / 2
-    trend = float(time @ np.array(free) / (time @ time))
-    level, season = float(np.mean(free)) - trend * (LOOKBACK + 1) / 2, list(shape)
-    for value, p in zip(y, here, strict=True):
-        ahead = level + 0.9 * trend
-        error = value - (ahead * season[p] if kind == TIMES else ahead + season[p])
-        step = error / season[p] if kind == TIMES else error
-        moved = 0.2 * (error / ahead if kind == TIMES else error) if kind != NONE else 0.0
-        level, trend, season[p] = ahead + 0.3 * step, 0.9 * trend + 0.1 * step, season[p] + moved
+    shape = torch.tensor([0.8, 1.3, 1.0, 0.7, 1.2], dtype=torch.float64)
+    model.level.fill_(2.0), model.trend.fill_(0.1), model.shape.copy_(shape[:, None].expand(-1, 2))
+    y = (windows()[1, :, 0] + 3.0).tolist()
+    model.end.fill_(0), model.last.fill_(y[0])
+    level, trend, season = 2.0, 0.1, shape.tolist()
+    for value in y[1:]:
+        ahead_, first = level + 0.9 * trend, season.pop(0)
+        error = value - (ahead_ * first if times else ahead_ + first)
+        step = error / first if times else error
+        season.append(first + 0.2 * (error / ahead_ if times else error))
+        level, trend = ahead_ + 0.3 * step, 0.9 * trend + 0.1 * step
     out = []
     for h in range(1, HORIZON + 1):
         value = level + sum(0.9**i for i in range(1, h + 1)) * trend
-        out.append(value * season[(h - 1) % SEASON] if kind == TIMES else value + season[(h - 1) % SEASON])
-    np.testing.assert_allclose(model(x)[1, :, 0], out, rtol=1e-4)
+        out.append(value * season[(h - 1) % SEASON] if times else value + season[(h - 1) % SEASON])
+    rows = np.stack([y, y], 1)
+    found = model(torch.zeros(1, 3, 2), history(rows, [LOOKBACK]))[0, :, 0]
+    np.testing.assert_allclose(found, out, rtol=LONG32)
+
+
+@pytest.mark.parametrize("build", [Smoothing, Theta])
+def test_a_season_that_multiplies_adds_once_a_value_is_none(library, build):
+    """A positive series falls to zero after the fit: forecasts before are the same, and those after are near."""
+    values = monthly(72)
+    model = build(12, 12, single(values))
+    model.fit_series(series_of(values[:60]))
+    fallen = np.append(values[:66], np.linspace(values[65], -3.0, 6))
+    assert bool(model.times.all())
+    before, after = ahead(model, fallen, [66, 72])
+    np.testing.assert_array_equal(before, ahead(model, values, [66])[0])
+    assert 0.5 < np.ptp(after) / np.ptp(before) < 2.0
 
 
 @pytest.mark.parametrize("name", ["flair", "log", "theta", "ets", "arima"])
@@ -196,7 +264,7 @@ def test_a_window_alone_is_forecast_as_in_a_batch(name):
         "log": lambda: TransformedRidge("log", LOOKBACK, HORIZON, 1, own),
         "theta": lambda: Theta(HORIZON, SEASON, own),
         "ets": lambda: Smoothing(HORIZON, SEASON, own),
-        "arima": lambda: ArimaForecaster(LOOKBACK, HORIZON, SEASON, own),
+        "arima": lambda: ArimaForecaster(HORIZON, SEASON, own),
     }[name]()
     x = windows(batch=5).float()
     alone = torch.cat([model(x[index : index + 1]) for index in range(5)])
@@ -217,42 +285,37 @@ def test_forms_of_a_few_series_are_tried_on_the_others(library):
     rows = walk + np.where(np.arange(10) % 2, 0.5, 0.0) * trend[:, None] + 30
     many = Units(*(torch.full((10,), value) for value in (0.0, 1.0, 1.0, 90.0)))
     model = Smoothing(HORIZON, 1, many)
-    model.fit_series(rows.T)
+    model.fit_series(series_of(*rows.T), searches=4)
     searched = [0, 3, 6, 9]
-    assert sorted(model.forms) == list(range(10)) and list(model.forms)[:4] == searched
+    assert list(model.forms) == list(range(10))
     found = [model.forms[series] for series in searched]
     for series in (1, 2, 8):
-        fits = [library.AutoETS(season_length=1, **form).fit(rows[:, series]).model_ for form in found]
+        fits = [library.AutoETS(**form).fit(rows[:, series]).model_ for form in found]
         best = min(range(4), key=lambda place: fits[place]["aicc"])
         assert model.forms[series] == found[best]
     repeated = Smoothing(HORIZON, 1, many)
-    repeated.fit_series(rows[:50].T, model.forms)
+    repeated.fit_series(series_of(*rows[:50].T), model.forms, 4)
     assert repeated.forms == model.forms and not torch.equal(repeated.alpha, model.alpha)
 
 
 def test_a_given_order_is_refitted(library):
     values = np.cumsum(np.random.default_rng(3).standard_normal(90)) + 20
-    one = Units(*(torch.full((1,), value) for value in (0.0, 1.0, 1.0, 90.0)))
-    first, repeated = (ArimaForecaster(LOOKBACK, HORIZON, 1, one) for _ in range(2))
+    model = ArimaForecaster(HORIZON, 1, single(values))
     order = {"order": (2, 1, 0), "seasonal_order": (0, 0, 0), "season_length": 1, "include_mean": False}
-    repeated.fit_series([values], {0: order})
-    assert repeated.forms[0]["order"] == (2, 1, 0)
-    first.fit_series([values])
-    expected = library.ARIMA(**order).fit(values).forward(values[-LOOKBACK:], h=HORIZON)["mean"]
-    found = repeated(torch.from_numpy(values[-LOOKBACK:])[None, :, None])
-    np.testing.assert_allclose(found.flatten().numpy(), expected, rtol=LONG32)
-    assert first.forms[0]["season_length"] == 1
+    model.fit_series(series_of(values), {0: order})
+    assert model.forms[0]["order"] == (2, 1, 0)
+    expected = library.ARIMA(**order).fit(values).predict(HORIZON)["mean"]
+    np.testing.assert_allclose(ahead(model, values, [90])[0], expected, rtol=LONG32)
 
 
-def test_a_line_through_the_last_values_is_a_forecast(library):
-    """Of twice differenced series the weights of a step grow with it, and are no sign of a filter that explodes."""
-    horizon = 12
-    values = 0.5 * np.arange(60.0) ** 2 + np.random.default_rng(0).standard_normal(60)
-    model = ArimaForecaster(LOOKBACK, horizon, 1, single(values + 100))
-    model.fit_series([values], {0: {"order": (0, 2, 0), "season_length": 1}})
-    expected = values[-1] + np.arange(1, horizon + 1) * (values[-1] - values[-2])
-    found = model(torch.from_numpy(values[-LOOKBACK:])[None, :, None])
-    np.testing.assert_allclose(found.flatten().numpy(), expected, rtol=1e-4)
+@pytest.mark.parametrize("build", [Smoothing, ArimaForecaster])
+def test_a_form_without_a_season_is_searched_again_once_there_are_two(library, build):
+    """A form that was found on fewer values than two seasons says nothing of the season."""
+    values = monthly(48)
+    model, later = (build(12, 12, single(values)) for _ in range(2))
+    model.fit_series(series_of(values[:28]))
+    later.fit_series(series_of(values), model.forms)
+    assert model.forms[0]["season_length"] == 1 and later.forms[0]["season_length"] == 12
 
 
 def test_a_positive_series_keeps_low_values_and_counts_none_as_half_of_its_smallest():

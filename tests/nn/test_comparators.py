@@ -33,9 +33,9 @@ def test_full_attention_is_torchs_own_over_all_tokens(generator, crossing, maske
     found = ours(x, context, **given) if crossing else ours(x, **given)
     flat = answering.flatten(1, 2)
     expected, _ = torchs_own(ours)(x.flatten(1, 2), flat, flat, key_padding_mask=~valid.flatten(1) if masked else None)
-    asking = valid if masked and not crossing else torch.ones(x.shape[:-1], dtype=torch.bool)  # padding asks nothing
-    assert_same(found[asking], expected.view_as(x)[asking])
-    along = torch.randn(x.shape, generator=generator, dtype=torch.float64) * asking[..., None]
+    queries = valid if masked and not crossing else torch.ones(x.shape[:-1], dtype=torch.bool)  # padding asks nothing
+    assert_same(found[queries], expected.view_as(x)[queries])
+    along = torch.randn(x.shape, generator=generator, dtype=torch.float64) * queries[..., None]
     gradients = [
         torch.autograd.grad((each.view_as(x) * along).sum(), (x, answering)[: 1 + crossing], retain_graph=True)
         for each in (found, expected)

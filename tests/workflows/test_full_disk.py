@@ -17,7 +17,7 @@ import pytest
 from cli.test_make import volumes as volumes
 from command import outcome, printed
 from data.encoders.slow_encoder import SlowEncoder
-from fewer import show_fewer
+from fewer import of_two, show_fewer
 from interruption import act_at, full_disk
 from multiway.data.encoders import encoding
 from multiway.data.sources.scans import lesions
@@ -67,6 +67,7 @@ def refused(words, size):
 
 
 @pytest.mark.parametrize("share", [0.5, pytest.param(0.999, marks=pytest.mark.slow)])
+@of_two("made", TASKS, "images")
 def test_a_training_goes_on_from_a_full_disk_to_the_same_files(share, made, tmp_path):
     sizes = [path.stat().st_size for path in made.run.rglob("*") if path.is_file()]
     least = (made.run / "config.yaml").stat().st_size

@@ -48,18 +48,15 @@ def _keyword(name: str, default: Any, annotation: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _tasks() -> str:
-    """Every task with what it is for and a usual command, a paragraph each."""
-    first = "First of all, `multiway check FILE` says which of these a file is for, and ends with the command:"
-    known = map(workflows.settings_of, TASKS)
-    own = (f"{task.name}: {task.purpose}  multiway train {task.name} {task.example}" for task in known)
-    return "\n\n".join([first, *own])
-
-
+FIRST = "First of all, `multiway check FILE` says which of these a file is for, and ends with the command:"
+EXAMPLES = [
+    f"{task.name}: {task.purpose}  multiway train {task.name} {task.example}"
+    for task in map(workflows.settings_of, TASKS)
+]
 app = typer.Typer(
     name="multiway",
     help="Train, evaluate, explain: neural networks that keep the axes of your data.",
-    epilog=_tasks(),
+    epilog="\n\n".join([FIRST, *EXAMPLES]),
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )

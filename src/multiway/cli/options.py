@@ -1,6 +1,7 @@
 """Options that several commands share, those that tasks declare, how `--set` is read, what a shell may complete."""
 
 import datetime
+import functools
 import json
 import shlex
 from collections.abc import Callable, Iterable, Sequence
@@ -11,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from multiway import workflows
-from multiway.config import leaves, read_names
+from multiway.config import Plain, leaves, merge, nest, read_names
 from multiway.errors import ConfigError, Fix, Spell
 
 Complete = Callable[[str], list[str]]
@@ -132,7 +133,8 @@ def words_of(own: dict[str, Any]) -> list[str]:
 
 def settings(command: str, task: str, own: dict[str, Any]) -> dict[str, Any]:
     """The config of a run by a task's options."""
-    return workflows.nest_options(command, task, read_options(command, task, own))
+    known, values = workflows.settings_of(task).options_of(command), read_options(command, task, own)
+    return functools.reduce(merge, (nest(known[name].field, value) for name, value in values.items()), Plain())
 
 
 def command_line(task: str | None, command: str = "train") -> Spell:
@@ -193,7 +195,13 @@ def nest_settings(assignments: list[str]) -> dict[str, Any]:
         name, equals, value = assignment.partition("=")
         if not equals or not all(name.split(".")) or name.count(".") >= DEEPEST:
             raise typer.BadParameter(f"write part.field=value, got {_short(assignment)}", param_hint="--set")
-        _assign(result, name.split("."), _plain(value, assignment))
+        (*places, last), target = name.split("."), result
+        plain = _plain(value, assignment)
+        for place in places:
+            target = target.setdefault(place, {})
+            if not isinstance(target, dict):
+                raise typer.BadParameter(f"{name} goes through {place}, which has a value", param_hint="--set")
+        target[last] = plain
     return result
 
 
@@ -216,11 +224,3 @@ def _with_dates_as_text(value: Any) -> Any:
     if isinstance(value, list):
         return [_with_dates_as_text(item) for item in value]
     return value.isoformat() if isinstance(value, datetime.date) else value
-
-
-def _assign(target: dict[str, Any], path: list[str], value: Any) -> None:
-    for part in path[:-1]:
-        target = target.setdefault(part, {})
-        if not isinstance(target, dict):
-            raise typer.BadParameter(f"{'.'.join(path)} goes through {part}, which has a value", param_hint="--set")
-    target[path[-1]] = value

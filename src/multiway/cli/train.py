@@ -45,10 +45,14 @@ def group_command(
 ) -> Output | None:
     """Train on a file or a recipe, score on its test rows with the baselines, and leave a run folder."""
     if ctx.invoked_subcommand is not None:
-        _nothing_before(ctx)
+        if _options_given(ctx):
+            raise typer.BadParameter(f"options stand after the task: multiway train {ctx.invoked_subcommand} ...")
         return None
     if resume is not None:
-        _refuse_options(ctx)
+        others = [name for name in _options_given(ctx) if name not in SILENT]
+        if others:
+            dashed = "--set" if others[0] == "sets" else f"--{others[0]}"
+            raise ConfigError(f"train: --resume continues a run as it was started. Leave out {dashed}.")
         return _answer(workflows.resume(resume, progress=not quiet))
     if recipe is None:
         raise typer.BadParameter("name a task (`multiway train forecast ...`), a --recipe or a run to --resume")
@@ -56,18 +60,6 @@ def group_command(
     given, changes = options.settings("train", task, own), options.overrides(task, own, sets)
     given |= {} if data is None else {"data": data}
     return _answer(workflows.train(given, recipe=recipe, overrides=changes, out=out, seeds=seeds, progress=not quiet))
-
-
-def _nothing_before(ctx: typer.Context) -> None:
-    if _options_given(ctx):
-        raise typer.BadParameter(f"options stand after the task: multiway train {ctx.invoked_subcommand} ...")
-
-
-def _refuse_options(ctx: typer.Context) -> None:
-    others = [name for name in _options_given(ctx) if name not in SILENT]
-    if others:
-        dashed = "--set" if others[0] == "sets" else f"--{others[0]}"
-        raise ConfigError(f"train: --resume continues a run as it was started. Leave out {dashed}.")
 
 
 def _options_given(ctx: typer.Context) -> list[str]:

@@ -27,7 +27,13 @@ def augment(batch: Tensor, options: AugmentOptions, mask: Tensor | None = None) 
     for axis in options.flips:
         parts = _where(torch.rand(len(batch)) < 0.5, parts, [part.flip(axis + 2) for part in parts])
     for plane in options.rotate90:
-        parts = _quarter_turns(parts, plane)
+        first, second = (axis + 2 for axis in plane)
+        turns = torch.randint(0, 4, (len(batch),))
+        if batch.shape[first] != batch.shape[second]:
+            turns = turns // 2 * 2  # no quarter fits
+        for count in (1, 2, 3):
+            if (turns == count).any():
+                parts = _where(turns == count, parts, [torch.rot90(part, count, (first, second)) for part in parts])
     if options.shift:
         parts = _shift(parts, options.shift)
     if options.crop:
@@ -63,18 +69,6 @@ def _where(chosen: Tensor, parts: list[Tensor], changed: list[Tensor]) -> list[T
         torch.where(chosen.to(old.device).view(-1, *[1] * (old.ndim - 1)), new, old)
         for old, new in zip(parts, changed, strict=True)
     ]
-
-
-def _quarter_turns(parts: list[Tensor], plane: tuple[int, int]) -> list[Tensor]:
-    """Turn by 0 to 3 right angles; where the two sizes differ, by 0 or 2."""
-    first, second = (axis + 2 for axis in plane)
-    turns = torch.randint(0, 4, (len(parts[0]),))
-    if parts[0].shape[first] != parts[0].shape[second]:
-        turns = turns // 2 * 2
-    for count in (1, 2, 3):
-        if (turns == count).any():
-            parts = _where(turns == count, parts, [torch.rot90(part, count, (first, second)) for part in parts])
-    return parts
 
 
 def _shift(parts: list[Tensor], largest: int, *, mirrored: bool = False) -> list[Tensor]:

@@ -123,13 +123,11 @@ class CheckReport:
             worst = sorted(self.missing.items(), key=lambda item: -item[1])
             head.append(f"missing by variate: {list_some(f'{name} {count}' for name, count in worst)}")
         body = [f"{finding.severity}: {finding.line(spell=spell)}" for finding in self.findings]
-        return [self.source, *(f"  {line}" for line in [*head, *body]), self._verdict()]
-
-    def _verdict(self) -> str:
-        if self.is_usable:
-            return "The file can be used as it is."
-        errors = sum(finding.severity == "error" for finding in self.findings)
-        return f"The file cannot be used until {'the error is' if errors == 1 else f'the {errors} errors are'} fixed."
+        errors, said = sum(finding.severity == "error" for finding in self.findings), "The file can be used as it is."
+        if errors:
+            those = "the error is" if errors == 1 else f"the {errors} errors are"
+            said = f"The file cannot be used until {those} fixed."
+        return [self.source, *(f"  {line}" for line in [*head, *body]), said]
 
     def to_dict(self, spell: Spell = str) -> dict[str, Any]:
         """Plain values for JSON."""

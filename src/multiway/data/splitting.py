@@ -35,7 +35,11 @@ def split(samples: Samples[Any], how: Shares, *, fix: Fix | None = None) -> Spli
         shares = (1 - how.test - how.validation, 1 - how.test)
         splits = dict(zip(SPLITS, _cut(samples.times, shares), strict=True))
     elif isinstance(how, Folds) and how.folds:
-        splits = _draw_fold(samples, how, how.folds)
+        every, folds_of = np.arange(len(samples)), [f"fold {place}" for place in range(how.folds)]
+        parts = _shares(samples, every, dict.fromkeys(folds_of[1:], 1 / how.folds), how.seed)
+        test = {folds_of[0]: parts["train"], **parts}[folds_of[how.fold]]  # one fold tests
+        rest = _shares(samples, np.setdiff1d(every, test), {"validation": how.validation}, how.seed)
+        splits = {**rest, "test": test}
     else:
         splits = _draw(samples, np.arange(len(samples)), how)
     check_splits(samples, splits, fix)
@@ -111,15 +115,6 @@ def _cut(times: pd.Index, shares: Sequence[float]) -> list[Rows]:
     order = np.argsort(times.to_numpy(), kind="stable")
     ordered = times[order]
     return np.split(order, [int(ordered.searchsorted(ordered[round(share * len(times))])) for share in shares])
-
-
-def _draw_fold(samples: Samples[Any], how: Folds, count: int) -> Splits:
-    """One fold tests, and validation takes its share of the others."""
-    every, names = np.arange(len(samples)), [f"fold {place}" for place in range(count)]
-    parts = _shares(samples, every, dict.fromkeys(names[1:], 1 / count), how.seed)
-    test = {names[0]: parts["train"], **parts}[names[how.fold]]
-    rest = _shares(samples, np.setdiff1d(every, test), {"validation": how.validation}, how.seed)
-    return {**rest, "test": test}
 
 
 def folds(samples: Samples[Any], count: int, validation: float, seed: int) -> Iterator[Splits]:

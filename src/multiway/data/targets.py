@@ -44,7 +44,11 @@ def read_target(
         rule = f"{len(rows)} of {len(text)} rows have no target"
         places = [table.place(int(row), name) for row in rows[:20]]
         raise findings.fatal("target", rule, "Fill it in, or leave these rows out.", places, len(rows))
-    if classes is not None or (kind != "number" and (kind == "classes" or _are_classes(column))):
+    are_classes = classes is not None or kind == "classes" or (kind == "auto" and not column.holds_numbers)
+    if kind == "auto" and not are_classes:  # a few whole numbers that repeat
+        values, most = column.values, min(FEW_NUMBERS, len(column.values) / ROWS_PER_CLASS)
+        are_classes = bool((values == np.round(values)).all()) and len(np.unique(values)) <= most
+    if are_classes:
         return _labels(table, name, text, classes, kind, findings, otherwise)
     return _numbers(table, column, text, findings), None
 
@@ -54,15 +58,6 @@ def name_truths(text: pd.Series, classes: tuple[str, ...] | None = None) -> pd.S
     named = with_truths(text)
     known = {cell for cell in named.unique() if cell} if classes is None else set(classes)
     return named if known == {"False", "True"} else text
-
-
-def _are_classes(column: Column) -> bool:
-    """Whether cells are words, truth values, or a few whole numbers that repeat."""
-    if not column.holds_numbers:
-        return True
-    values = column.values
-    distinct = len(np.unique(values))
-    return bool((values == np.round(values)).all() and distinct <= min(FEW_NUMBERS, len(values) / ROWS_PER_CLASS))
 
 
 def _labels(

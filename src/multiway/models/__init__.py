@@ -42,19 +42,11 @@ if TYPE_CHECKING:
     from multiway.models.volume_unet import VolumeUNetConfig as VolumeUNetConfig
 
 # Each registers its networks, which are imported when one is first used: a forecast needs none that is of images.
-extend("models", "multiway.models.hot_forecaster")
-extend("models", "multiway.models.transformer_forecaster")
-extend("models", "multiway.models.olinear")
-extend("models", "multiway.models.hot_volume_classifier")
-extend("models", "multiway.models.cnn_volume_classifier")
-extend("models", "multiway.models.cnn_image_classifier")
-extend("models", "multiway.models.tabular_mlp")
-extend("models", "multiway.models.series_classifier")
-extend("models", "multiway.models.text_classifier")
-extend("models", "multiway.models.tga_text_classifier")
-extend("models", "multiway.models.text_head")
-extend("models", "multiway.models.vision_transformer")
-extend("models", "multiway.models.volume_unet")
-extend("models", "multiway.models.hot_segmenter_2d")
+for network in (
+    "hot_forecaster transformer_forecaster olinear hot_volume_classifier cnn_volume_classifier cnn_image_classifier "
+    "tabular_mlp series_classifier text_classifier tga_text_classifier text_head vision_transformer volume_unet "
+    "hot_segmenter_2d"
+).split():
+    extend("models", f"multiway.models.{network}")
 
 __getattr__ = lazily(__name__)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from multiway.models.windows import LinearFloor
+from multiway.models.windows import History, LinearFloor
 
 REACH = 2
 """Steps before and after its own at which a covariate can act."""
@@ -20,15 +20,18 @@ class Regressors(NamedTuple):
     known: `(batch, lookback + horizon, series or 1, features)`, known ahead.
     seen: `(batch, lookback, series or 1, features)`, known up to the last value alone.
     clock: `(batch,)` int64, the number of the first step ahead on the calendar; of rows that of each.
+    history: All rows before the windows, for models that have a state.
     """
 
     known: Tensor
     seen: Tensor
     clock: Tensor
+    history: History | None = None
 
     def of_last(self, series: int) -> "Regressors":
         """Those of the last series; what is common to all stays."""
-        return self._replace(known=self.known[..., -series:, :], seen=self.seen[..., -series:, :])
+        history = None if self.history is None else self.history.of_last(series)
+        return self._replace(known=self.known[..., -series:, :], seen=self.seen[..., -series:, :], history=history)
 
 
 def lag(known: Tensor) -> Tensor:

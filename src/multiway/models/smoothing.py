@@ -1,29 +1,23 @@
-"""Exponential smoothing and Theta: parameters by statsforecast, forecasts by their recursions over a window.
+"""Exponential smoothing and Theta: parameters and states by statsforecast, run on over the rows that come later.
 
 Of intermittent series: how often there is anything, times how much there is then, both smoothed.
 """
 
+import functools
 import itertools
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from multiway import ops
-from multiway.models.arima import load_statsforecast
-from multiway.models.series_units import Units
+from multiway.models.recursions import Model, Recursion, State, Values, fit_by_library, season_in
+from multiway.models.series_units import NOTHING, Units
 
-Values = NDArray[np.float64]
-Forms = dict[int, dict[str, Any]]
-"""What a search chose for a series, by its position: arguments with which the library refits the same."""
-NONE, ADDED, TIMES = range(3)
-"""How the season of a series enters."""
-SEARCHED = 4
-"""Series of a panel whose form is looked for among all."""
+FEWEST = 5
+"""Values that a model is fitted on at least."""
 MOST = {"ets": 400, "theta": 1000}
 """Values of a series, the last ones, that a model is fitted on."""
 HALF_LIVES = (2.0, 5.0, 12.0, 30.0, float("inf"))
@@ -32,17 +26,51 @@ ZERO = 1e-4
 """Deviations below which a value counts as none, as those of models are rounded."""
 
 
-class Smoothing(nn.Module):
-    r"""Level, trend and season of each series, run over a window from a start that the window itself gives.
+class Seasonal(Recursion):
+    """A model whose state has a level, a season, and whether that multiplies.
+
+    level: `(series,)`; season: `(season, series)`, the first of the next step; times: `(series,)`, boolean.
+    """
+
+    level: Tensor
+    shape: Tensor
+    times: Tensor
+
+    def __init__(self, horizon: int, season: int, units: Units) -> None:
+        super().__init__(horizon, season, units)
+        count = len(units.mean)
+        self.level = nn.Buffer(torch.zeros(count, dtype=torch.float64))
+        self.shape = nn.Buffer(torch.zeros(season, count, dtype=torch.float64))
+        self.times = nn.Buffer(torch.zeros(count, dtype=torch.bool))
+
+    def start_at(self, series: int, values: Values) -> None:
+        """Exponential smoothing of weight one half."""
+        self.level[series] = functools.reduce(lambda level, value: level + 0.5 * (value - level), values.tolist())
+
+    def season_at(self, shift: Tensor) -> Tensor:
+        """The season of the fit, so many steps after it."""
+        steps = (torch.arange(self.season)[:, None] + shift) % self.season
+        return self.shape.gather(0, steps)
+
+    def added(self, value: Tensor, level: Tensor, season: Tensor, times: Tensor) -> tuple[Tensor, Tensor]:
+        """The season and whether it multiplies; it adds from the first value on that is none in a positive series."""
+        falls = times & (value < NOTHING * self.units.low)
+        if not bool(falls.any()):
+            return season, times
+        return torch.where(falls, level * (season - 1), season), times & ~falls
+
+
+class Smoothing(Seasonal):
+    r"""Level, trend and season of each series.
 
     $$\hat y_t = (l + \phi b) \circ s, \quad l \leftarrow l + \phi b + \alpha e, \quad
       b \leftarrow \phi b + \beta e, \quad s \leftarrow s + \gamma e'$$
 
-    where the season s is added or multiplies, e is the error in units of the level and e' in units of the season. A
-    model with multiplicative errors has the same forecasts, as it has the same recursion.
+    where the season s is added or multiplies, e is the error in units of the level and e' in units of the season
+    (Hyndman, Koehler, Ord and Snyder 2008). A model with multiplicative errors has the same forecasts, as it has the
+    same recursion.
 
     alpha, beta, gamma, phi: `(series,)`; phi is 0 without a trend.
-    kind: How the season enters, `(series,)`.
 
     Shape:
         past `(batch, lookback, series)` in scaled units, without gaps; forecast `(batch, horizon, series)`.
@@ -52,145 +80,161 @@ class Smoothing(nn.Module):
     beta: Tensor
     gamma: Tensor
     phi: Tensor
+    trend: Tensor
+    parts = ("level", "trend", "shape", "times")
 
     def __init__(self, horizon: int, season: int, units: Units) -> None:
-        super().__init__()
-        self.season, self.horizon, self.units = season, horizon, units
-        count, self.forms = len(units.mean), Forms()
-        for name, start in {"alpha": 0.5, "beta": 0.0, "gamma": 0.0, "phi": 0.0}.items():
-            self.register_buffer(name, torch.full((count,), start, dtype=torch.float64))
-        self.kind = nn.Buffer(torch.zeros(count, dtype=torch.int64))
+        super().__init__(horizon, season, units)
+        for name, start in {"alpha": 0.5, "beta": 0.0, "gamma": 0.0, "phi": 0.0, "trend": 0.0}.items():
+            self.register_buffer(name, torch.full_like(self.level, start))
 
-    def forward(self, past: Tensor) -> Tensor:
-        """Forecast, in scaled units."""
-        y, times = self.units.raw(past), (self.kind == TIMES) & self.units.is_positive(past)
-        shape = ops.season_shape(y, self.season, times)
-        shape = torch.where(self.kind == NONE, 0.0, shape)
-        here, ahead = ops.phases(y.shape[1], self.horizon, self.season)
-        level, trend = self._start(ops.without_shape(y, shape[:, here], times))
-        season = list(shape.unbind(1))
-        for step, phase in enumerate(here.tolist()):
-            level, trend, season[phase] = self._after(y[:, step], level, trend, season[phase], times[:, 0])
-        damping = self.phi ** torch.arange(1, self.horizon + 1, dtype=y.dtype)[:, None]
-        levels = level[:, None] + damping.cumsum(0) * trend[:, None]
-        return self.units.back(ops.with_shape(levels, torch.stack(season, 1)[:, ahead], times))
+    def begin(self, value: Tensor, shift: Tensor) -> State:
+        """At the first value, with the trend and the season of the fit."""
+        season = self.season_at(shift)
+        return ops.without_shape(value, season[0], self.times), self.trend, season, self.times
 
-    def _after(
-        self, y: Tensor, level: Tensor, trend: Tensor, season: Tensor, times: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Level, trend and season after one more value; `times` says where the season multiplies."""
+    def after(self, state: State, value: Tensor) -> State:
+        """One step of the recursion."""
+        level, trend, season, times = state
         ahead = level + self.phi * trend
-        error = y - ops.with_shape(ahead, season, times)
-        by_level = error / torch.where(times, season, 1.0)
-        by_season = error / torch.where(times, ahead, 1.0)
-        moved = season + torch.where(self.kind == NONE, 0.0, self.gamma * by_season)
-        return ahead + self.alpha * by_level, self.phi * trend + self.beta * by_level, moved
+        season, times = self.added(value, ahead, season, times)
+        error = value - ops.with_shape(ahead, season[0], times)
+        by_level = error / torch.where(times, season[0], 1.0)
+        moved = season[0] + self.gamma * error / torch.where(times, ahead, 1.0)
+        season = torch.cat([season[1:], moved[None]])
+        return ahead + self.alpha * by_level, self.phi * trend + self.beta * by_level, season, times
 
-    def _start(self, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Level and trend before the first step: the line through the window without its shape, or its mean."""
-        slope = torch.where(self.phi > 0, _slope(values), 0.0)
-        return values.mean(1) - slope * (values.shape[1] + 1) / 2, slope
+    def ahead(self, state: State) -> Tensor:
+        """The line of level and trend, with the season."""
+        level, trend, season, times = state
+        steps = torch.arange(self.horizon)
+        damping = (self.phi ** (steps[:, None] + 1.0)).cumsum(0)
+        levels = level[:, None] + damping * trend[:, None]
+        return ops.with_shape(levels, season[:, steps % self.season], times[:, None])
 
-    def fit_series(self, training: Iterable[Values], forms: Forms | None = None) -> None:
-        """Let statsforecast fit each series on its training values, in the form that is given or that it chooses.
+    def read(self, numbers: list[int]) -> dict[str, Any]:
+        """Arguments of AutoETS."""
+        letters = "".join("NAM"[number] for number in numbers[:3])
+        return {"model": letters, "damped": bool(numbers[3]), "season_length": numbers[4]}
 
-        It searches all forms for a few series, and those that it found for the others: a search takes twenty fits.
-        """
-        every = [values[-MOST["ets"] :] for values in training]
-        known = {}
-        for series, form in (forms or {}).items():  # one that adds, where a series has fallen to zero since then
-            adding = {**form, "model": form["model"].replace("M", "A")}
-            known[series] = [form if self.units.positive[series] else adding]
-        searched = [series for series in spread(len(every), SEARCHED) if series not in known]
-        for series in [*searched, *(series for series in range(len(every)) if series not in searched)]:
-            found = [] if series in searched else known.get(series) or distinct(self.forms)
-            tries = [_fit("AutoETS", every[series], self.season, **form) for form in found or [{}]]
-            fitted = [model for model in tries if model is not None]
-            if fitted:
-                self.keep(series, min(fitted, key=lambda model: float(model["aicc"])))
+    def numbers(self, model: Model) -> list[int]:
+        """Those of error, trend and season, damping, and steps of a season."""
+        *letters, damped = model["components"]
+        return [*map("NAM".index, letters), int(damped == "D"), model["m"]]
 
-    def keep(self, series: int, model: dict[str, Any]) -> None:
+    def still(self, form: dict[str, Any], values: Values) -> dict[str, Any] | None:
+        """One that adds, where a series has fallen to zero since; none without a season that the values show by now."""
+        if form["season_length"] < season_in(values, self.season):
+            return None
+        return form if values.min() > 0 else {**form, "model": form["model"].replace("M", "A")}
+
+    def search(self, values: Values) -> Model | None:
+        """The form of the lowest corrected AIC."""
+        return self.fit_form(values, {"season_length": season_in(values, self.season)})
+
+    def fit_form(self, values: Values, form: dict[str, Any]) -> Model | None:
+        """By statsforecast, on the last values."""
+        is_series = len(values) >= FEWEST and np.ptp(values) > 0
+        return fit_by_library("AutoETS", values[-MOST["ets"] :], **form) if is_series else None
+
+    def loss(self, model: Model) -> float:
+        """The corrected AIC."""
+        return float(model["aicc"])
+
+    def keep(self, series: int, model: Model) -> None:
         """Take over a model that statsforecast fitted."""
-        error, trend, season, damped = model["components"]
-        self.forms[series] = {"model": f"{error}{trend}{season}", "damped": damped == "D"}
+        _, trend, season, damped = model["components"]
         alpha, beta, gamma, phi = (0.0 if np.isnan(value) else float(value) for value in model["par"][:4])
         self.alpha[series], self.beta[series], self.gamma[series] = alpha, beta, gamma
         self.phi[series] = 0.0 if trend == "N" else phi if damped == "D" else 1.0
-        self.kind[series] = {"N": NONE, "A": ADDED, "M": TIMES}[season]
+        level, *rest = torch.from_numpy(np.array(model["states"][-1]))
+        self.level[series], self.times[series] = level, season == "M"
+        self.trend[series] = rest.pop(0) if trend != "N" else 0.0
+        if season != "N":
+            self.shape[:, series] = torch.stack(rest).flip(0)
 
 
-class Theta(nn.Module):
-    r"""The mean of a line and of exponential smoothing, over a window without the shape of its cycles.
+class Theta(Seasonal):
+    r"""The mean of a line and of exponential smoothing, of a series without the shape of its cycles.
 
-    $$\hat y_h = s_h \circ \left(l + \frac b2 \left(h - 1 + \frac{1 - (1-\alpha)^L}{\alpha}\right)\right)$$
+    $$\hat y_h = s_h \circ \left(l + \frac a2 (1-\alpha)^n +
+      \frac b2 \left(h - 1 + \frac{1 - (1-\alpha)^{n+1}}{\alpha}\right)\right)$$
 
-    l is the last level of simple exponential smoothing over the L steps of the window and b the slope of the line
-    through them (Assimakopoulos and Nikolopoulos 2000; Hyndman and Billah 2003).
+    l is the last level of simple exponential smoothing over n values, a + b t the line through those of the fit
+    (Assimakopoulos and Nikolopoulos 2000; Fiorucci et al. 2016, eq. 13, without the dynamics).
 
-    alpha: `(series,)`, fitted by statsforecast on the training values.
+    alpha, intercept, slope: `(series,)`, α, a and b.
+    count: n.
 
     Shape:
         past `(batch, lookback, series)` in scaled units, without gaps; forecast `(batch, horizon, series)`.
     """
 
+    alpha: Tensor
+    intercept: Tensor
+    slope: Tensor
+    count: Tensor
+    parts = ("level", "count", "shape", "times")
+
     def __init__(self, horizon: int, season: int, units: Units) -> None:
-        super().__init__()
-        self.season, self.horizon, self.units, self.forms = season, horizon, units, Forms()
-        self.alpha = nn.Buffer(torch.full((len(units.mean),), 0.5, dtype=torch.float64))
+        super().__init__(horizon, season, units)
+        for name, start in {"alpha": 0.5, "intercept": 0.0, "slope": 0.0, "count": 0.0}.items():
+            self.register_buffer(name, torch.full_like(self.level, start))
 
-    def forward(self, past: Tensor) -> Tensor:
-        """Forecast, in scaled units."""
-        y, times, lookback = self.units.raw(past), self.units.is_positive(past), past.shape[1]
-        shape = ops.season_shape(y, self.season, times)
-        here, ahead = ops.phases(lookback, self.horizon, self.season)
-        values = ops.without_shape(y, shape[:, here], times)
-        level = values[:, 0]
-        for step in range(1, lookback):
-            level = torch.lerp(level, values[:, step], self.alpha)
-        steps = torch.arange(self.horizon, dtype=y.dtype)[:, None] + (1 - (1 - self.alpha) ** lookback) / self.alpha
-        forecast = level[:, None] + 0.5 * _slope(values)[:, None] * steps
-        return self.units.back(ops.with_shape(forecast, shape[:, ahead], times))
+    def begin(self, value: Tensor, shift: Tensor) -> State:
+        """At the first value, with the season of the fit."""
+        season = self.season_at(shift)
+        return ops.without_shape(value, season[0], self.times), torch.ones_like(value), season, self.times
 
-    def fit_series(self, training: Iterable[Values], forms: Forms | None = None) -> None:
-        """Take the smoothing of each series from statsforecast; there is one form."""
-        for series, values in enumerate(training):
-            model = _fit("Theta", values[-MOST["theta"] :], self.season)
-            if model is not None:
-                self.alpha[series], self.forms[series] = min(max(float(model["par"]["alpha"]), 0.01), 1.0), {}
+    def after(self, state: State, value: Tensor) -> State:
+        """One step of exponential smoothing."""
+        level, count, season, times = state
+        season, times = self.added(value, level, season, times)
+        level = torch.lerp(level, ops.without_shape(value, season[0], times), self.alpha)
+        return level, count + 1, season.roll(-1, 0), times
 
+    def ahead(self, state: State) -> Tensor:
+        """The mean of both, with the season."""
+        level, count, season, times = state
+        steps, left = torch.arange(self.horizon), (1 - self.alpha) ** count
+        line = steps[:, None] + ((1 - (1 - self.alpha) * left) / self.alpha)[:, None]
+        forecast = (level + 0.5 * self.intercept * left)[:, None] + 0.5 * self.slope * line
+        return ops.with_shape(forecast, season[:, steps % self.season], times[:, None])
 
-def spread(count: int, most: int) -> list[int]:
-    """At most so many of the first whole numbers, evenly spread."""
-    return sorted({round(place) for place in np.linspace(0, count - 1, min(count, most))})
+    def read(self, numbers: list[int]) -> dict[str, Any]:
+        """There is one form."""
+        return {}
 
+    def numbers(self, model: Model) -> list[int]:
+        """There is one form."""
+        return [0]
 
-def distinct(forms: Forms) -> list[dict[str, Any]]:
-    """Forms that differ, in the order in which they were found."""
-    return [form for place, form in enumerate(forms.values()) if form not in list(forms.values())[:place]]
+    def still(self, form: dict[str, Any], values: Values) -> dict[str, Any]:
+        """There is one form."""
+        return form
 
+    def search(self, values: Values) -> Model | None:
+        """There is one form."""
+        return self.fit_form(values, {})
 
-def _slope(values: Tensor) -> Tensor:
-    """Of the least-squares line through each window, `(batch, series)`."""
-    time = torch.arange(values.shape[1], dtype=values.dtype) - (values.shape[1] - 1) / 2
-    return torch.einsum("l,bln->bn", time / time.square().sum().clamp_min(1.0), values)
+    def fit_form(self, values: Values, form: dict[str, Any]) -> Model | None:
+        """By statsforecast, on the last values."""
+        is_series = len(values) >= FEWEST and np.ptp(values) > 0
+        some = values[-MOST["theta"] :]
+        return fit_by_library("Theta", some, season_length=season_in(some, self.season)) if is_series else None
 
+    def loss(self, model: Model) -> float:
+        """The mean square of its errors."""
+        return float(model["mse"])
 
-def _fit(name: str, values: Values, season: int, **form: Any) -> dict[str, Any] | None:
-    """A model of statsforecast, of a form; None where the series is constant, or too short for it.
-
-    Raises:
-        ConfigError: statsforecast is not installed.
-    """
-    if len(values) < 5 or np.ptp(values) == 0:
-        return None
-    model = getattr(load_statsforecast(), name)(season_length=season if len(values) > 2 * season + 5 else 1, **form)
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        try:
-            fitted: dict[str, Any] = model.fit(np.ascontiguousarray(values)).model_
-        except Exception:  # whatever a search within the library meets: the series keeps its start
-            return None
-    return fitted
+    def keep(self, series: int, model: Model) -> None:
+        """Take over a model that statsforecast fitted."""
+        self.level[series], _, intercept, slope, _ = model["states"][-1]
+        self.alpha[series], self.intercept[series], self.slope[series] = float(model["par"]["alpha"]), intercept, slope
+        self.count[series] = model["n"]
+        if model.get("decompose"):
+            self.times[series] = model["decomposition_type"] == "multiplicative"
+            self.shape[:, series] = torch.from_numpy(np.array(model["seas_forecast"]["mean"]))
 
 
 class Intermittent(nn.Module):

@@ -15,6 +15,28 @@ VARIANCE_FLOOR = 1e-5
 """Added to the variance, as in the paper's code: a constant window is divided by 0.003, not by zero."""
 
 
+class History(NamedTuple):
+    """All rows of a panel up to the last window that is forecast, and where the future of each window begins.
+
+    rows: `(rows, series)` in scaled units, 0 where nothing is observed.
+    observed: The same, boolean; None where all is.
+    clock: `(rows,)` int64, the number of each row on the calendar.
+    ends: `(batch,)`, the rows before the future of each window.
+    """
+
+    rows: Tensor
+    observed: Tensor | None
+    clock: Tensor
+    ends: Tensor
+
+    def of_last(self, series: int) -> Self:
+        """That of the last series."""
+        if series == self.rows.shape[1]:
+            return self
+        observed = None if self.observed is None else self.observed[:, -series:]
+        return self._replace(rows=self.rows[:, -series:], observed=observed)
+
+
 class WindowSizes(Config):
     """What the config of every forecaster has."""
 

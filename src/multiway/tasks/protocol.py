@@ -1,9 +1,10 @@
 """What a task is: what differs from other tasks, and nothing else."""
 
 import dataclasses
+import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import pandas as pd
 from torch import Tensor, nn
@@ -248,6 +249,17 @@ def choose_by(measure: Callable[..., Evidence], run: Run, prepared: Any, *, refi
     return choose(evidence, ranks_of(run.task.candidates()), answer=answer)
 
 
+class Placed:
+    """A field that is given a page, or its place as `module` or `module:name`, which is imported when it is read."""
+
+    def __get__(self, task: Any, owner: type | None = None) -> Page:
+        given = task._page  # None has none, so the field has no default
+        return cast(Page, pkgutil.resolve_name(given) if isinstance(given, str) else given)
+
+    def __set__(self, task: Any, given: Page | str) -> None:
+        task._page = given
+
+
 @dataclasses.dataclass(kw_only=True, eq=False)
 class Task:
     """One task, as a record: its config, data, models, scores, report and answers. All else is the lifecycle's.
@@ -336,7 +348,7 @@ class Task:
 
     # Words.
 
-    page: Page
+    page: Placed = Placed()
     """The report."""
     sentence: Callable[[Run], str]
     """What came out, in one sentence."""

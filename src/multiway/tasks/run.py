@@ -22,7 +22,7 @@ from multiway.tasks.stored import Preprocessing, ScoreRow
 from multiway.training import RunFolder, seed_everything
 from multiway.training.stored import build_on_meta, columns_of, read_table
 
-FORMAT = 12
+FORMAT = 13
 """Of run folders; one more whenever an older one cannot be read any longer."""
 PREPROCESSING, SCORES = "preprocessing.json", "scores.json"
 CALIBRATION, BASELINES = "calibration.safetensors", "baselines"
@@ -42,7 +42,9 @@ class Models(Mapping[str, nn.Module]):
         if name not in self._names:
             raise KeyError(name)
         if name not in self._made:
-            self._made[name] = self._make(name)
+            seed_everything(self.config.training.seed)
+            build, folder = self.task.build, self.folder
+            self._made[name] = build(self.config, self.state, name) if folder is None else self._load(name, folder)
         return self._made[name]
 
     def __contains__(self, name: object) -> bool:
@@ -54,14 +56,11 @@ class Models(Mapping[str, nn.Module]):
     def __len__(self) -> int:
         return len(self._names)
 
-    def _make(self, name: str) -> nn.Module:
-        seed_everything(self.config.training.seed)
-        if self.folder is None:
-            return self.task.build(self.config, self.state, name)
+    def _load(self, name: str, folder: RunFolder) -> nn.Module:
         with build_on_meta():  # sizes that are not those of the file cost nothing here
-            self.folder.check_weights(self._build_stored(name, self.folder), weights_of(name))
-        model = self._build_stored(name, self.folder)
-        self.folder.load_weights(model, weights_of(name))
+            folder.check_weights(self._build_stored(name, folder), weights_of(name))
+        model = self._build_stored(name, folder)
+        folder.load_weights(model, weights_of(name))
         return model.eval()
 
     def _build_stored(self, name: str, folder: RunFolder) -> nn.Module:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
-from multiway.config import Config, Flag, Plain, Setting, merge, nest, settings_in
+from multiway.config import Config, Flag, Plain, Setting, merge, settings_in
 from multiway.errors import ConfigError, closest
 from multiway.lazy import extensions, load_extension
 
@@ -132,10 +132,3 @@ def settings_of(task: str) -> TaskSettings:
 def task_named(name: str) -> Any:
     """The task of that name, whose module is imported now."""
     return load_extension("tasks", name)
-
-
-def nest_options(command: str, task: str, values: Mapping[str, Any]) -> Plain:
-    """Values of options at their places in the config."""
-    known = settings_of(task).options_of(command)
-    given = (nest(option.field, values[name]) for name, option in known.items() if name in values)
-    return functools.reduce(merge, given, Plain())

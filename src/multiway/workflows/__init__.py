@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from multiway.tasks.registry import task_of_data as task_of_data
     from multiway.tasks.registry import tasks_of_data as tasks_of_data
     from multiway.tasks.settings import TASKS as TASKS
-    from multiway.tasks.settings import nest_options as nest_options
     from multiway.tasks.settings import settings_of as settings_of
     from multiway.workflows.looking import audit as audit
     from multiway.workflows.looking import check as check

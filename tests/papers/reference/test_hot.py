@@ -279,8 +279,8 @@ def test_the_flat_layers_are_the_papers(kind, qk_norm, rotary_modes, generator):
         x, weights, num_heads=HEADS, valid=valid, head_norm=head_norm_of(layer), rotary_modes=rotary_modes,
         features=functools.partial(hot.smreg_features, projection=layer.projection) if kernel else None,
     )  # fmt: skip
-    asking = valid[..., None]  # of padding, print says nothing
-    assert_layer_is_paper(layer, x, layer(x, valid=valid) * asking, slow * asking)
+    queries = valid[..., None]  # of padding, print says nothing
+    assert_layer_is_paper(layer, x, layer(x, valid=valid) * queries, slow * queries)
 
 
 @pytest.mark.parametrize("norm", ["rms", "layer"])

@@ -30,7 +30,7 @@ def run():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(candidate, "SHORTEST", 100)
         patch.setattr(aligned, "FEWEST", 30)
-        patch.setattr(candidate, "LONGEST", 0)
+        patch.setattr(candidate, "SECONDS", 0.0)
         patch.setattr(every_candidate, "is_installed", lambda name: False)
         return fitted(spikes(), network=False, answer="auto", horizon=2, lookback=14, season=7, levels=())
 

@@ -231,17 +231,17 @@ def test_a_series_without_a_training_value_is_still_hidden(frame):
     assert windows.never_observed.tolist() == [False, True, False] and windows.observed[260, 0]
 
 
-def test_arima_keeps_the_form_that_was_chosen():
+def test_the_form_of_arima_is_searched_on_the_rows_of_each_use():
     pytest.importorskip("statsforecast", reason="statsforecast is an extra")
     frame = make_frame(rows=90, variates=1)
     run = fitted(frame, network=False, answer="arima", refit="all")
     first = run.model.candidates["arima"]
     rows = series_in(run.prepared.before(90), first.units)
     repeated = candidates()["arima"].build(sizes_of(run.config, run.state))
-    repeated.fit_series(rows, first.forms)
-    kept = run.model.refits["future"]["arima"].weight
-    torch.testing.assert_close(kept, repeated.weight)
-    assert not torch.equal(kept, first.weight) and first.forms[0]["order"] == repeated.forms[0]["order"]
+    repeated.fit_series(rows)
+    kept = run.model.refits["future"]["arima"].gain
+    torch.testing.assert_close(kept, repeated.gain)
+    assert not torch.equal(kept, first.gain) and run.model.refits["future"]["arima"].forms == repeated.forms
 
 
 def test_series_without_a_model_are_named():

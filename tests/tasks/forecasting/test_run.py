@@ -114,7 +114,7 @@ def test_a_bad_file_leaves_no_folder(data_file, tmp_path):
     ("change", "message"),
     [
         ({"horizon": 200}, r"split: train has 210 rows and one window needs 212 \(lookback 12, horizon 200"),
-        ({"horizon": 50}, r"split: validation has 30 rows and one window needs 50"),
+        ({"horizon": 50, "split": {"train": 0.7}}, r"split: validation has 30 rows and one window needs 50"),
         ({"lookback": 220}, r"train has 210 rows"),
     ],
 )

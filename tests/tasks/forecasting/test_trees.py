@@ -31,7 +31,7 @@ def chaos(rows=420, seed=0):
 def run():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(candidate, "SHORTEST", 100)
-        patch.setattr(candidate, "LONGEST", 0)
+        patch.setattr(candidate, "SECONDS", 0.0)
         return fitted(chaos(), network=False, answer="auto", horizon=2)
 
 
@@ -92,7 +92,7 @@ def explained(rows=420, seed=0):
 
 def test_trees_heed_covariates_where_validation_gains(monkeypatch):
     monkeypatch.setattr(candidate, "SHORTEST", 100)
-    monkeypatch.setattr(candidate, "LONGEST", 0)
+    monkeypatch.setattr(candidate, "SECONDS", 0.0)
     sizes = {"network": False, "answer": "auto", "horizon": 2, "calendar": False}
     run = fitted(explained(), future=("price",), past=("idle",), **sizes)
     assert model_of(run).candidates["trees"].heeds and all(
@@ -107,7 +107,7 @@ def test_trees_heed_covariates_where_validation_gains(monkeypatch):
 
 def test_trees_that_covariates_do_not_help_are_those_without_them(monkeypatch):
     monkeypatch.setattr(candidate, "SHORTEST", 100)
-    monkeypatch.setattr(candidate, "LONGEST", 0)
+    monkeypatch.setattr(candidate, "SECONDS", 0.0)
     sizes = {"network": False, "answer": "trees", "horizon": 2, "calendar": False}
     run, alone = (fitted(explained()[["date", "y", *names]], past=names, **sizes) for names in (("idle",), ()))
     own, plain = (model_of(each).candidates["trees"] for each in (run, alone))

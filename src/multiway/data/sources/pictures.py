@@ -5,7 +5,7 @@ import contextlib
 import dataclasses
 import functools
 import warnings
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +105,15 @@ def read_pictures(
         with keep_errors(failures):
             values[len(sound)] = read_picture(paths[position], names[position], form)
             sound.append(position)
-    return values[: len(sound)], sound, _notes(heads.values(), grey=grey)
+    every = heads.values()
+    counts = {
+        "images have a channel of transparency and were laid on white": sum(head.is_clear for head in every),
+        "images were turned upright": sum(head.is_turned for head in every),
+        "images have several frames, of which the first was taken": sum(head.frames > 1 for head in every),
+        "grey images became coloured ones": 0 if grey else sum(head.is_grey for head in every),
+        "coloured images became grey ones": sum(not head.is_grey for head in every) if grey else 0,
+    }
+    return values[: len(sound)], sound, tuple(f"{count:,} {what}" for what, count in counts.items() if count)
 
 
 def read_head(path: Path, name: str) -> Head:
@@ -182,17 +190,6 @@ def _common_sizes(heads: dict[int, Head], names: Sequence[str], options: Picture
             ").",
         )
     return usual
-
-
-def _notes(heads: Collection[Head], *, grey: bool) -> tuple[str, ...]:
-    counts = {
-        "images have a channel of transparency and were laid on white": sum(head.is_clear for head in heads),
-        "images were turned upright": sum(head.is_turned for head in heads),
-        "images have several frames, of which the first was taken": sum(head.frames > 1 for head in heads),
-        "grey images became coloured ones": 0 if grey else sum(head.is_grey for head in heads),
-        "coloured images became grey ones": sum(not head.is_grey for head in heads) if grey else 0,
-    }
-    return tuple(f"{count:,} {what}" for what, count in counts.items() if count)
 
 
 @contextlib.contextmanager

@@ -69,7 +69,8 @@ def load_table(source: Any, options: FileOptions, findings: Findings) -> RawTabl
     if not (path.is_file() or holds_parts(path)):
         what = "is a folder" if path.is_dir() else "does not exist"
         raise DataError(f"{quote(path, 200)} {what}. Give the path of a CSV, Excel, JSON lines or Parquet file.")
-    spend(path)  # also where it was read before: a budget holds for every reading
+    with within(options):
+        spend(path)  # also where it was read before: a budget holds for every reading
     key = (path, options.encoding, options.sheet, options.max_bytes)
 
     def read(findings: Findings) -> RawTable:
@@ -223,8 +224,14 @@ def read_lines(path: Path, limit: int, findings: Findings) -> Generator[tuple[in
 def objects_of(lines: IO[bytes], most: int, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:
     """The same of lines that are open already, and of so many bytes at most."""
     broken: list[Place] = []
-    count = 0
-    for number, line in enumerate(_cap(lines, most, findings), start=1):
+    count = number = read = 0
+    while line := lines.readline(MAX_LINE + 1):
+        number, read = number + 1, read + len(line)
+        if len(line) > MAX_LINE:
+            rule = f"a line has more than {MAX_LINE:,} bytes"
+            raise findings.fatal("memory", rule, "Write one object on each line.", [Place(row=number, unit="line")])
+        if read > most:
+            raise too_large(f"it unpacks to more than {most:,} bytes", 4 * most, findings)
         if not line.strip():
             continue
         try:
@@ -239,15 +246,3 @@ def objects_of(lines: IO[bytes], most: int, findings: Findings) -> Iterator[tupl
             yield number, item
     if count:
         findings.add("json", "error", f"{count} {NO_OBJECT}", "Correct them, or take them out.", broken, count)
-
-
-def _cap(file: IO[bytes], most: int, findings: Findings) -> Iterator[bytes]:
-    number = read = 0
-    while line := file.readline(MAX_LINE + 1):
-        number, read = number + 1, read + len(line)
-        if len(line) > MAX_LINE:
-            rule = f"a line has more than {MAX_LINE:,} bytes"
-            raise findings.fatal("memory", rule, "Write one object on each line.", [Place(row=number, unit="line")])
-        if read > most:
-            raise too_large(f"it unpacks to more than {most:,} bytes", 4 * most, findings)
-        yield line

@@ -17,7 +17,7 @@ from multiway.tasks.options import check_percentages
 from multiway.tasks.protocol import OURS
 
 Floats = NDArray[np.float64]
-SHARES, OFFSETS, USUAL, SPREAD, SLOPES = PARTS = ("shares", "offsets", "usual", "spread", "slopes")
+SHARES, OFFSETS, USUAL, SPREAD, SLOPES, RANKS = PARTS = ("shares", "offsets", "usual", "spread", "slopes", "ranks")
 """Of the answer's bands, in a stored run."""
 POWER = 0.5
 """Of the size of recent errors: bands go half of the way that it goes, in logarithms."""
@@ -129,6 +129,8 @@ class Bands(NamedTuple):
         series whose bands are as wide as these say; 0 for the others.
     slopes: Of the logarithm of widths on what is known ahead, as in `widths_by_covariates`, of the series whose bands
         are as wide as that says; 0 for the others.
+    ranks: Of the errors of each cell among some windows, `(windows, horizon, variates)`: how the errors of steps and of
+        series go together.
     """
 
     shares: Tensor
@@ -137,11 +139,12 @@ class Bands(NamedTuple):
     usual: Tensor | None = None
     spread: Tensor | None = None
     slopes: Tensor | None = None
+    ranks: Tensor | None = None
 
     @classmethod
     def read(cls, calibration: Mapping[str, Tensor]) -> Self:
         """Of the answer of a run."""
-        shares, offsets, *others = (calibration.get(name) for name in (SHARES, OFFSETS, USUAL, SPREAD, SLOPES))
+        shares, offsets, *others = map(calibration.get, PARTS)
         assert shares is not None and offsets is not None
         return cls(shares, offsets, None, *others)
 
@@ -217,6 +220,26 @@ class Bands(NamedTuple):
             offsets.append(self.offsets[above - 1].lerp(self.offsets[above], min(max(part, 0.0), 1.0)))
         return torch.stack(offsets) if offsets else self.offsets[:0]
 
+    def draw(self, count: int, seed: int) -> Tensor:
+        r"""Offsets of sample paths, `(count, horizon, variates)`.
+
+        $$x_{hv} = Q_{hv}\left(\frac{r_{whv} + u}{W}\right)$$
+
+        Q are the quantiles, r the ranks of one of W windows, and u is uniform, one number for a path. So each cell has
+        the distribution of its bands, and steps and series go together as in the window (the Schaake shuffle of Clark
+        et al. 2004).
+        """
+        assert self.ranks is not None
+        generator, windows = torch.Generator().manual_seed(seed), len(self.ranks)
+        rounds = [torch.randperm(windows, generator=generator) for _ in range(-(-count // windows))]
+        within = torch.rand(count, 1, 1, generator=generator, dtype=torch.float64)
+        places = torch.special.ndtri((self.ranks[torch.cat(rounds)[:count]] + within) / windows)
+        known = torch.special.ndtri(self.shares)
+        above = torch.searchsorted(known, places).clamp(1, len(known) - 1)
+        part = ((places - known[above - 1]) / (known[above] - known[above - 1])).clamp(0, 1)
+        low, high = (self.offsets.double().gather(0, place) for place in (above - 1, above))
+        return low.lerp(high, part)
+
     def edges(self, levels: Sequence[float]) -> Tensor:
         """Offsets of the lower and upper edges of bands in percent, `(levels, 2, horizon, variates)`."""
         try:
@@ -231,6 +254,6 @@ class Bands(NamedTuple):
 def calibration_of(bands: Mapping[str, Bands]) -> dict[str, Tensor]:
     """What a run stores: the bands of the answer, and tenths of all models, which their scores are of."""
     own, tenths = bands[OURS], {name: each.at(TENTHS) for name, each in bands.items()}
-    varying = ((USUAL, own.usual), (SPREAD, own.spread), (SLOPES, own.slopes))
+    varying = ((USUAL, own.usual), (SPREAD, own.spread), (SLOPES, own.slopes), (RANKS, own.ranks))
     sizes = {name: each for name, each in varying if each is not None}
     return {SHARES: own.shares, OFFSETS: own.offsets, **sizes, **tenths}

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from multiway.data.findings import list_some
 from multiway.errors import ConfigError, Fix
 from multiway.lazy import load_extra
+from multiway.models.recursions import NEVER, Recursion, SeriesRows
 from multiway.models.series_units import Units
 from multiway.models.weighed_forecasts import WeighedForecasts
 from multiway.models.windows import fill_gaps
@@ -24,8 +25,9 @@ from multiway.tasks.forecasting.ridge import ChosenRidge, choose_ridge, fit_unde
 from multiway.tasks.forecasting.windows import Windows, inputs_of
 from multiway.tasks.options import AUTO
 
-LONGEST = 1000
-"""Training rows at most of a panel whose series are fitted one by one."""
+FITS, SECONDS, SEARCHES = 7, 10.0, 4.0
+"""Fits of every classical model: before four stretches and validation, and for two uses; the seconds that all of them
+may take, and those of searches of forms before each."""
 SHORTEST = 1000
 """Training rows that a panel has more of where what needs many examples is fitted: on fewer it has not paid."""
 MOST_CELLS = 20_000_000
@@ -113,11 +115,6 @@ class Facts:
         return self.rows > SHORTEST
 
     @property
-    def is_short(self) -> bool:
-        """Whether rows are few enough for each series to be fitted by itself, and no network is trained."""
-        return self.rows <= LONGEST and not self.network
-
-    @property
     def are_few(self) -> bool:
         """Whether windows have few enough cells for closed forms that see each by itself."""
         return self.windows * self.series * (self.lookback + self.horizon) <= MOST_CELLS
@@ -164,7 +161,8 @@ class ForecastCandidate(Candidate[Facts, Sizes, Rows, ModelT]):
     effects: What says how covariates act in it; of candidates that share it the better one tells what each saves.
     is_plain: It has nothing to fit, and has weight only where it surely adds to the others.
     is_summed: Its fit is a sum over windows and series, so that some of them are enough.
-    is_searched: A search chooses its form, once.
+    is_searched: A search chooses its form: on the rows of a use, and once for all stretches.
+    is_classical: Its mean with others of its kind is hard to beat on few rows, so that it has weights in each series.
     is_stepped: It is trained by steps: on all variates, once, and in a refit only where the settings say so.
     """
 
@@ -173,6 +171,7 @@ class ForecastCandidate(Candidate[Facts, Sizes, Rows, ModelT]):
     is_plain: ClassVar[bool] = False
     is_summed: ClassVar[bool] = False
     is_searched: ClassVar[bool] = False
+    is_classical: ClassVar[bool] = False
     is_stepped: ClassVar[bool] = False
 
     def heeds(self, model: ModelT) -> bool:
@@ -186,6 +185,7 @@ class ForecastCandidate(Candidate[Facts, Sizes, Rows, ModelT]):
 
 AnyCandidate = ForecastCandidate[Any]
 SeriesModel = TypeVar("SeriesModel", bound=nn.Module)
+OfSeries = TypeVar("OfSeries", bound=Recursion)
 
 
 class OneMatrix(ForecastCandidate[SeriesModel]):
@@ -210,29 +210,39 @@ class OneMatrix(ForecastCandidate[SeriesModel]):
         model.set_weight(fit_under(float(model.penalty), None, windows, count))
 
 
-class EachSeries(ForecastCandidate[SeriesModel]):
+class EachSeries(ForecastCandidate[OfSeries]):
     """A classical model of each series, which a library fits on all rows.
 
-    most: Series at most that it is fitted on: its part of the seconds that a small file takes.
+    pace: Seconds that a fit takes, those for each row of a series without a season and with one, and a search over a
+        fit.
+    most: Rows at most, the last ones, that a model is fitted on.
     start: What forecasts a series that no model is found for.
     """
 
     library = ("statsforecast", "arima")
-    is_searched = True
+    is_searched = is_classical = True
+    pace: ClassVar[tuple[float, float, float, float]]
     most: ClassVar[int]
     start: ClassVar[str] = "smoothing of weight one half"
 
     def can_answer(self, facts: Facts) -> bool:
-        """On few short series."""
-        return facts.is_short and facts.series <= self.most
+        """Where all fits of all series take few enough seconds."""
+        return not facts.network and FITS * facts.series * self._seconds(facts.rows, facts.season) <= SECONDS
 
     def fit(self, model: Any, training: Rows, validation: Rows) -> None:
         """Fit each series, and choose its form."""
-        model.fit_series(series_in(training.windows, model.units))
+        self.refit(model, None, training)
 
     def refit(self, model: Any, fitted: Any, data: Rows) -> None:
         """Fit each series in the form that it has."""
-        model.fit_series(series_in(data.windows, model.units), None if fitted is None else fitted.forms)
+        each = self.pace[-1] * self._seconds(len(data.windows.rows), model.season)
+        forms = None if fitted is None else fitted.forms
+        model.fit_series(series_in(data.windows, model.units), forms, max(1, int(SEARCHES / each)))
+
+    def _seconds(self, rows: int, season: int) -> float:
+        """Of one fit."""
+        whole, each, seasonal, _ = self.pace
+        return whole + min(rows, self.most) * (seasonal if season > 1 else each)
 
     def notes(self, model: Any, names: Sequence[str]) -> Iterator[str]:
         """Which series have no model, and what forecasts them in its place."""
@@ -326,8 +336,12 @@ def rows_with_gaps(windows: Windows) -> Tensor:
     return windows.rows if windows.observed is None else torch.where(windows.observed, windows.rows, torch.nan)
 
 
-def series_in(windows: Windows, units: Units) -> Iterator[Values]:
-    """Values of every series in the rows of windows, in the units of the file; gaps hold the value before them."""
-    rows = windows.rows[None]
-    filled = rows if windows.observed is None else fill_gaps(rows, windows.observed[None])
-    yield from units.into(filled)[0].T.numpy()
+def series_in(windows: Windows, units: Units) -> Iterator[SeriesRows]:
+    """Every series in the rows of windows, in the units of the file."""
+    clock = torch.arange(len(windows.rows)) if windows.covariates is None else windows.covariates.clock
+    observed = torch.ones_like(windows.rows, dtype=torch.bool) if windows.observed is None else windows.observed
+    values = units.into(fill_gaps(windows.rows[None], observed[None]))[0].T.numpy()
+    for series, there in zip(values, observed.T, strict=True):
+        rows = there.nonzero().flatten()
+        own = slice(int(rows[0]), int(rows[-1]) + 1) if len(rows) else slice(0)
+        yield SeriesRows(series[own], int(clock[own][-1]) if len(rows) else NEVER)

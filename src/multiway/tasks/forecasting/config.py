@@ -431,6 +431,17 @@ class ForecastPredict(Predict):
         tuple[float, ...] | None,
         Flag("Quantiles to forecast, any: 0.1,0.5,0.9; no bands then, unless levels are given too.", read=read_shares),
     ] = None
+    paths: Annotated[
+        int | None, Flag("Draw so many sample paths, from which any total follows: a row a series, step and path.")
+    ] = None
+    total: Annotated[bool, Flag("Forecast the sum over the steps, with bands: a row a series.")] = False
+    hierarchy: Annotated[
+        tuple[str, ...] | None,
+        Flag(
+            "Columns that name the series, the coarsest first: region/store forecasts the sums of each level too.",
+            read=lambda text: tuple(text.split("/")),
+        ),
+    ] = None
 
 
 class Backtest(Config):

@@ -23,14 +23,14 @@ from multiway.models.regression import Regressors
 from multiway.models.series_units import Units
 from multiway.tasks.forecasting.calendar import clock_of, season_of
 from multiway.tasks.forecasting.candidate import Facts, Sizes, choose_candidates
-from multiway.tasks.forecasting.config import ForecastConfig, Roles, find_published_split
+from multiway.tasks.forecasting.config import ForecastConfig, Roles, SplitOptions, find_published_split
 from multiway.tasks.forecasting.covariates import LearntCovariates
 from multiway.tasks.forecasting.later_rows import Joined, join_rows
 from multiway.tasks.forecasting.panel import Columns, Panel, targets_last
 from multiway.tasks.forecasting.processes import join_scalers, join_words, on_times_of_all, read_shared
 from multiway.tasks.forecasting.read import describe_source, later_panel, options_of_training, read_panel
 from multiway.tasks.forecasting.ridge import ChosenRidge, choose_ridge
-from multiway.tasks.forecasting.sizes import Borders, usual_horizon, usual_lookback
+from multiway.tasks.forecasting.sizes import Borders, fitting, usual_borders, usual_horizon, usual_lookback
 from multiway.tasks.forecasting.splitting import borders_of, first_scored, until, whole_borders, young_series
 from multiway.tasks.forecasting.windows import Windows, all_windows, rows_observed, split_windows
 from multiway.training.processes import join_arrays as of_all
@@ -123,6 +123,7 @@ class PreparedPanel:
     scaler: Scaler
     windows: Mapping[str, Windows]
     rows: int
+    split: SplitOptions
     covariates: LearntCovariates | None = None
     young: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -151,7 +152,9 @@ class PreparedPanel:
                 )
             scaler = published.scale(panel.values)
             windows = published.split(all_windows(panel, scaler, *sizes), config.split.seed, panel.source)
-            return cls(panel=panel, borders=borders, scaler=scaler, windows=windows, rows=rows, notes=notes)
+            return cls(
+                panel=panel, borders=borders, scaler=scaler, windows=windows, rows=rows, split=config.split, notes=notes
+            )
         scaler = Scaler.fit(panel.values[slice(*borders.train)])
         scaled = scaler.transform(np.where(young, np.nan, panel.values))
         covariates, training = None, panel.times[slice(*borders.train)]
@@ -179,6 +182,7 @@ class PreparedPanel:
             scaler=scaler,
             windows=windows,
             rows=rows,
+            split=config.split,
             covariates=covariates,
             young=tuple(itertools.compress(panel.names, young)),
             notes=notes,
@@ -200,6 +204,7 @@ class PreparedPanel:
             scaler=scaler,
             windows=dict.fromkeys(borders.by_name(), windows),
             rows=panel.num_rows,
+            split=config.split,
             covariates=state.covariates,
             notes=panel.notes,
         )
@@ -252,11 +257,20 @@ def regressors_of(panel: Panel, learnt: LearntCovariates | None) -> Regressors:
     return learnt.encode(panel.covariates, panel.times)
 
 
-def prepare_panel(config: ForecastConfig, source: object, rows: int | None = None) -> PreparedPanel:
-    """Read a file or frame and cut it into windows; see `Prepared.of`.
+def prepare_panel(
+    config: ForecastConfig,
+    source: object,
+    state: ForecastState | None = None,
+    *,
+    rows: int | None = None,
+    progress: bool = False,
+) -> PreparedPanel:
+    """Read a file or frame and cut it into windows; see `PreparedPanel.of`, and `PreparedPanel.later` with a state.
 
     Where the config names updates, or the first `rows` alone are to be split, later rows are only fitted on at the end.
     """
+    if state is not None:
+        return PreparedPanel.later(read_later(config, state, source), state, config)
     panel = _read_own(config, source)
     if config.updates:
         longer, told = _join(config, source, panel.columns)
@@ -302,15 +316,29 @@ def check_longer(panel: Panel, longer: Panel) -> Panel:
 
 
 def fit_sizes(config: ForecastConfig, panel: Panel) -> ForecastConfig:
-    """A config whose horizon and look-back, where they are not given, fit the rows of the splits."""
-    if {"lookback", "horizon"} <= config.model_fields_set or find_published_split(config.split.protocol) is not None:
+    """A config whose horizon, shares of the splits and look-back, where they are not given, fit the rows.
+
+    Without a horizon, it gives way to the shares; with one, the shares do, down to a validation and a test of one
+    horizon each.
+    """
+    given, season = config.model_fields_set, config.season or season_of(panel.frequency)
+    if find_published_split(config.split.protocol) is not None:
         return config
-    train, *others = (stop - start for start, stop in borders_of(panel, config.split).by_name().values())
-    season, sizes = config.season or season_of(panel.frequency), {}
-    if "horizon" not in config.model_fields_set and (min(others) < config.horizon or train <= config.horizon):
+    borders = borders_of(panel, config.split)
+    train, *others = (stop - start for start, stop in borders.by_name().values())
+    sizes: dict[str, object] = {}
+    given_shares = {"train", "test"} & config.split.model_fields_set
+    is_short = min(others) < config.horizon or train <= config.horizon
+    if is_short and "horizon" not in given:
         sizes["horizon"] = min(usual_horizon(panel.num_rows, season), *others)
-    horizon = sizes.get("horizon", config.horizon)
-    if "lookback" not in config.model_fields_set and train > horizon:
+    elif is_short and not given_shares and (train, borders.test[0]) == usual_borders(panel.num_rows):
+        lookback = config.lookback if "lookback" in given else None
+        found = {fix.field: fix.value for fix in fitting(panel.num_rows, config.horizon, lookback, season) or ()}
+        shares = {name: found[f"split.{name}"] for name in ("train", "test") if f"split.{name}" in found}
+        config = config.replace(split={**config.split.model_dump(exclude_unset=True), **shares})
+        train = borders_of(panel, config.split).train[1]
+    horizon = int(str(sizes.get("horizon", config.horizon)))
+    if "lookback" not in given and train > horizon:
         sizes["lookback"] = usual_lookback(train, horizon, season)
     return config.replace(**sizes)
 

@@ -17,9 +17,10 @@ from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.drawing import plot_forecast
 from multiway.tasks.forecasting.encode import add_updates, read_later
 from multiway.tasks.forecasting.explain import Explanation, explain_windows
-from multiway.tasks.forecasting.forecasts import Cutoffs, backtest_frame, future_frame
+from multiway.tasks.forecasting.forecasts import Cutoffs, backtest_frame
 from multiway.tasks.forecasting.later_rows import join_rows
 from multiway.tasks.forecasting.panel import Panel, words_on_ended
+from multiway.tasks.forecasting.paths import forecast_table
 from multiway.tasks.forecasting.plan import read_plan
 from multiway.tasks.forecasting.read import with_static
 from multiway.tasks.forecasting.refit import take_in
@@ -139,6 +140,9 @@ class Forecaster(Estimator):
         levels: float | Sequence[float] | None = None,
         quantiles: float | Sequence[float] = (),
         layout: str | None = None,
+        paths: int | None = None,
+        total: bool = False,
+        hierarchy: Sequence[str] = (),
         far: bool = False,
     ) -> Any:
         """Forecast the steps after the end of the fitted data, or of another frame, in the kind that `fit` was given.
@@ -152,29 +156,23 @@ class Forecaster(Estimator):
                 given.
             quantiles: One or several probabilities of quantiles; column `multiway-q-10` is that of 0.1.
             layout: "long" or "wide"; that of the data if not given.
+            paths: Draw so many sample paths in place of bands.
+            total: Forecast the sum over the steps of each series, with bands.
+            hierarchy: Columns that name the series, the coarsest first: forecast the sums of each level, with bands.
             far: Forecast series, and from covariates, that lie far outside the training too.
         """
-        panel, shares = self._panel(X), _numbers(quantiles, "quantiles")
-        percentages = None if levels is None else _numbers(levels, "levels")
-        frame = self._forecast(panel, future_df, percentages, layout, shares, far=far)
-        return as_library(frame, self._library if X is None else library_of(X))
+        tables = {"paths": paths, "total": total, "hierarchy": hierarchy}
+        bands = None if levels is None else _numbers(levels, "levels")
+        shares, panel = _numbers(quantiles, "quantiles"), self._panel(X)
+        options = {"levels": bands, "layout": layout or panel.layout, "quantiles": shares, **tables}
+        return as_library(self._forecast(panel, future_df, far, options), self._library if X is None else library_of(X))
 
-    def _forecast(
-        self,
-        panel: Panel,
-        future_df: object,
-        levels: Sequence[float] | None,
-        layout: str | None,
-        quantiles: Sequence[float] = (),
-        *,
-        far: bool = False,
-    ) -> pd.DataFrame:
+    def _forecast(self, panel: Panel, future_df: object, far: bool, options: Row) -> pd.DataFrame:
         run = self._run()
         self._guarded(panel, panel.source, far)
         for words in words_on_ended(panel, run.state.targets, run.config.horizon, run.config.lookback):
             warn(f"{panel.source}: {words}.")
-        plan = read_plan(run, panel, future_df, far=far)
-        return future_frame(run, panel, levels, layout or panel.layout, quantiles, plan)
+        return forecast_table(run, panel, read_plan(run, panel, future_df, far=far), **options)
 
     def evaluate(self, X: object) -> pd.DataFrame:
         """Score every window of a later frame with model and scaler as they are."""
@@ -233,7 +231,8 @@ class Forecaster(Estimator):
         targets = self._run().state.targets
         places = positions_of(series, targets, "Forecaster.plot: there is no series")
         names = [targets[place] for place in places] or targets[:MOST_DRAWN]
-        return plot_forecast(panel, self._forecast(panel, future_df, percentages, "long"), names, percentages)
+        frame = self._forecast(panel, future_df, False, {"levels": percentages})
+        return plot_forecast(panel, frame, names, percentages)
 
     def explain(self, X: object = None) -> Explanation:
         """Attention per mode, averaged over test windows and of the last window; of another frame the last alone."""

@@ -4,7 +4,7 @@ import functools
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -244,7 +244,8 @@ def _hide_feature(windows: Windows, feature: Feature) -> Windows:
     assert windows.covariates is not None
     rows: Tensor = getattr(windows.covariates, feature.part).clone()
     rows[..., feature.start : feature.stop] = 0
-    return windows.replace(covariates=windows.covariates._replace(**{feature.part: rows}))
+    hidden: dict[str, Any] = {feature.part: rows}
+    return windows.replace(covariates=windows.covariates._replace(**hidden))
 
 
 def words_on_savings(rows: list[Row]) -> list[str]:

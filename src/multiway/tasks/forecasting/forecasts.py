@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,7 @@ from multiway.tasks.forecasting.panel import Panel, lacking
 from multiway.tasks.forecasting.plan import window_ahead
 from multiway.tasks.forecasting.processes import join_frames
 from multiway.tasks.forecasting.refit import fit_before
-from multiway.tasks.forecasting.windows import Windows, all_windows, inputs_of, last_window
+from multiway.tasks.forecasting.windows import Windows, all_windows, history_of, inputs_of, last_window
 from multiway.tasks.protocol import OURS, Context, Row
 from multiway.tasks.run import Run
 from multiway.terminal import tell
@@ -195,31 +195,58 @@ def forecast_columns(
 
     Series that end early are forecast from there, with the bands of as many steps more.
     """
+    ahead = look_ahead(run, panel, use, plan)
+    columns = {OURS: ahead.written(ahead.middle)}
+    if _is_other(run):
+        return columns
+    offsets, scale = ahead.bands.edges(levels).double(), ahead.scale
+    for level, edges in zip(levels, stretch(offsets, scale).numpy(), strict=True):
+        for side, edge in zip(("lo", "hi"), edges, strict=True):
+            columns[f"{OURS}-{side}-{level:g}"] = ahead.written(ahead.middle + edge, side=side)
+    for share, offset in zip(quantiles, stretch(ahead.bands.at(quantiles).double(), scale).numpy(), strict=True):
+        side = "lo" if share < 0.5 else "hi"
+        columns[f"{OURS}-q-{100 * share:g}"] = ahead.written(ahead.middle + offset, side=side)
+    return columns
+
+
+class Ahead(NamedTuple):
+    """The steps after the last row.
+
+    middle: The forecast in scaled units, `(horizon, targets)`.
+    bands: Around it, for as many steps as each series is late more.
+    scale: What offsets of the bands are multiplied by below and above, `(2, horizon or 1, targets)`.
+    written: Brings scaled values `(..., horizon, targets)` into the units of the file, as a table has them.
+    """
+
+    middle: Floats
+    bands: Bands
+    scale: Tensor
+    written: Callable[..., Floats]
+
+
+def look_ahead(run: Run, panel: Panel, use: str = "future", plan: Covariates | None = None) -> Ahead:
+    """The answer after the last row of a panel, with what its bands are made of."""
     scaler, config, known = run.state.target_scaler, run.config, run.state.covariates
 
     def window(rows: Panel) -> Inputs:
         ahead = window_ahead(config, known, panel, plan, rows.num_rows)
+        ahead = ahead._replace(history=history_of(rows, run.state.scaler))
         return *last_window(rows, run.state.scaler, config.lookback), ahead
 
     late = late_by(panel, len(run.state.targets), config.horizon, config.lookback)
     inputs = window(with_ends(panel, late, lambda rows: scaler.inverse(_forecast_scaled(run, use, window(rows)))))
     middle = _forecast_scaled(run, use, inputs)
     lowest = lowest_of(inputs[0], config, run.state, run.state.low_for(use))[0]
-    written = partial(as_written, lowest=lowest, config=config, state=run.state, use=use)
-    columns = {OURS: written(scaler.inverse(middle))}
-    if _is_other(run):
-        return columns
-    bands = Bands.read(run.calibration).after(late)
-    with torch.no_grad():
-        widths = bands.widths(model_of(run).fitted_for(use).spread, *inputs)[:, 0].double()
-    scale = torch.from_numpy(factors_at(run, panel, bands, [panel.num_rows])[0]) * widths
-    for level, edges in zip(levels, stretch(bands.edges(levels).double(), scale).numpy(), strict=True):
-        for side, edge in zip(("lo", "hi"), edges, strict=True):
-            columns[f"{OURS}-{side}-{level:g}"] = written(scaler.inverse(middle + edge), side=side)
-    for share, offset in zip(quantiles, stretch(bands.at(quantiles).double(), scale).numpy(), strict=True):
-        side = "lo" if share < 0.5 else "hi"
-        columns[f"{OURS}-q-{100 * share:g}"] = written(scaler.inverse(middle + offset), side=side)
-    return columns
+
+    def written(scaled: Floats, side: str = "") -> Floats:
+        return as_written(scaler.inverse(scaled), lowest, config, run.state, use, side)
+
+    bands, scale = Bands.read(run.calibration).after(late), torch.ones(2, 1, 1, dtype=torch.float64)
+    if not _is_other(run):
+        with torch.no_grad():
+            widths = bands.widths(model_of(run).fitted_for(use).spread, *inputs)[:, 0].double()
+        scale = torch.from_numpy(factors_at(run, panel, bands, [panel.num_rows])[0]) * widths
+    return Ahead(middle, bands, scale, written)
 
 
 def _is_other(run: Run) -> bool:

@@ -102,7 +102,8 @@ def headline(run: Run) -> str:
     """How far the forecasts are off in the units of the file, and how much better that is than a trivial one."""
     worth, span = worth_of(run), span_of(run.state.frequency)
     if len(worth.errors) > 1 and run.facts["layout"] != "long":
-        gain, worst = float(1 - _relative(worth).mean()), str(_in_deviations(run, worth).idxmax())
+        relative = worth.errors / worth.trivial.where(worth.trivial > 0)
+        gain, worst = float(1 - relative.mean()), str(_in_deviations(run, worth).idxmax())
         return (
             f"Over {len(worth.errors)} series, errors are {text.percent(100 * abs(gain), 0)} "
             f"{'smaller' if gain >= 0 else 'larger'} than those of {worth.words}; the worst, {text.name(worst)}, "
@@ -117,10 +118,6 @@ def headline(run: Run) -> str:
     return (
         f"The forecast of {name} is off by {text.figure(off)}{unit} {_each(span)} on average; {better} {worth.words}."
     )
-
-
-def _relative(worth: Worth) -> pd.Series:
-    return (worth.errors / worth.trivial.where(worth.trivial > 0)).dropna()
 
 
 def _in_deviations(run: Run, worth: Worth) -> pd.Series:

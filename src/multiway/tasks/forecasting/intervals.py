@@ -34,6 +34,8 @@ TRIED = (*OF_TENTHS, 95.0)
 """Bands that widths are tried by: what a rare day changes lies in the tails."""
 MAX_CELLS = 100_000_000
 """Of errors of all models that are held at once."""
+MAX_RANKED, MAX_RANKS = 100, 2_000_000
+"""Windows whose errors are ranked for sample paths, and their cells."""
 FEWEST = 4
 """Horizons of later windows from which on it is tried whether the two tails differ."""
 SURE = 2.0
@@ -68,7 +70,24 @@ def fit_bands(parts: Sequence[Stretch], levels: Sequence[float], models: int = 1
     spread = torch.cat(spreads, 1) if spreads else None
     own = ((*LEVELS, *levels), steps, starts, spread, None if known is None else torch.cat(known))
     every = {OURS: own}
-    return {name: bands_of_errors(errors.pop(name), *every.get(name, (OF_TENTHS, steps))) for name in list(errors)}
+    ranks = rank_errors(errors[OURS], windows.all_targets) if OURS in errors else None
+    bands = {name: bands_of_errors(errors.pop(name), *every.get(name, (OF_TENTHS, steps))) for name in list(errors)}
+    return bands if ranks is None else {**bands, OURS: bands[OURS]._replace(ranks=ranks)}
+
+
+def rank_errors(errors: Errors, series: int) -> Tensor:
+    """Ranks of each cell's errors among some windows, evenly spread, `(windows, horizon, variates)`.
+
+    An error that is not known counts as none.
+
+    Args:
+        errors: `(horizon, variates, windows)`.
+        series: How many there are in all processes.
+    """
+    horizon, _, windows = errors.shape
+    count = min(windows, MAX_RANKED, max(MAX_RANKS // (horizon * series), 1))
+    some = np.nan_to_num(errors[..., np.linspace(0, windows - 1, count).round().astype(int)])
+    return torch.from_numpy(some.argsort(-1, kind="stable").argsort(-1).astype(np.int16)).movedim(-1, 0).contiguous()
 
 
 def bands_of_errors(

@@ -115,7 +115,8 @@ def build_network(config: ForecastConfig, num_variates: int, **features: int) ->
 
 
 def samples_of(windows: Windows, config: ForecastConfig) -> Windows | Groups:
-    """What a network is trained on: windows of all series, or of each group."""
+    """What a network is trained on: windows of all series, or of each group, without what came before."""
+    windows = windows.replace(clock=None)
     return windows if config.group == "auto" else Groups(windows, config.group)
 
 

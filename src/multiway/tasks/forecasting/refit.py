@@ -47,7 +47,7 @@ def take_in(run: Run, source: object, *updates: str) -> Run:
         )
     config = run.config.replace(updates=(*run.config.updates, *updates))
     rows = None if config.updates else run.prepared.rows
-    longer = dataclasses.replace(run, config=config, prepared=prepare_panel(config, source, rows))
+    longer = dataclasses.replace(run, config=config, prepared=prepare_panel(config, source, rows=rows))
     panel, before = longer.prepared.panel, () if run.prepared is None else run.prepared.panel.warned
     if run.prepared is not None:
         check_longer(run.prepared.panel, panel)
@@ -91,7 +91,8 @@ def refit_run(run: Run, prepared: PreparedPanel, context: Context, uses: Sequenc
         data = Rows(windows.of_targets(), prepared.ridge, windows, training=by)
         sizes = sizes_of(config, run.state, run.state.low_for(use))
         used = [name for name in names if has_share or not every[name].is_stepped]
-        fitted = refit_candidates(sizes, used, model.every, data)
+        formed = {name: each for name, each in model.every.items() if not every[name].is_searched}
+        fitted = refit_candidates(sizes, used, formed, data)
         model.refits[use] = nn.ModuleDict({name: fitted.get(name, model.every[name]) for name in names})
     run.facts |= {"refit": rows, "retrained": epochs}
 

@@ -49,7 +49,8 @@ class PublishedSplit:
 def borders_of(panel: Panel, options: SplitOptions) -> Borders:
     """Borders of a panel under the chosen protocol.
 
-    `auto` means the ETT borders for a panel with the columns, step and length of an ETT file, else `fraction`.
+    `auto` means the ETT borders for a panel with the columns, step and length of an ETT file, else `fraction`: the
+    first `int(train * rows)` rows, the last `int(test * rows)` rows, and validation between them.
 
     Raises:
         DataError: The panel is too short for the protocol, or a date lies outside it.
@@ -61,7 +62,11 @@ def borders_of(panel: Panel, options: SplitOptions) -> Borders:
     if protocol == "dates":
         return date_borders(panel.times, options.validation_start, options.test_start)
     if protocol == "fraction":
-        return fraction_borders(panel.num_rows, options.train, options.test)
+        rows, train, test = panel.num_rows, options.train, options.test
+        first, last = int(train * rows), rows - int(test * rows)
+        if not 0 < first < last < rows:
+            raise ConfigError(f"split: shares train={train} and test={test} of {rows} rows leave no row for one split.")
+        return Borders.at(first, last, rows)
     borders = ett_borders(protocol)
     if borders.test[1] > panel.num_rows:
         raise DataError(
@@ -87,14 +92,6 @@ def ett_borders(protocol: str) -> Borders:
 def whole_borders(rows: int) -> Borders:
     """All rows in every split."""
     return Borders(train=(0, rows), validation=(0, rows), test=(0, rows))
-
-
-def fraction_borders(rows: int, train: float = 0.7, test: float = 0.2) -> Borders:
-    """First `int(train * rows)` rows, last `int(test * rows)` rows, and validation between them."""
-    first, last = int(train * rows), rows - int(test * rows)
-    if not 0 < first < last < rows:
-        raise ConfigError(f"split: shares train={train} and test={test} of {rows} rows leave no row for one split.")
-    return Borders.at(first, last, rows)
 
 
 def date_borders(times: pd.Index, validation_start: str | None, test_start: str | None) -> Borders:

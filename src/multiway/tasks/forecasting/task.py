@@ -17,7 +17,7 @@ from multiway.explain import save_explanation
 from multiway.models.weighed_forecasts import WeighedForecasts
 from multiway.tasks.answers import Answer, write_answer
 from multiway.tasks.choice import Choice
-from multiway.tasks.forecasting import encode, forecasts, page, refit, scores
+from multiway.tasks.forecasting import encode, forecasts, refit, scores
 from multiway.tasks.forecasting.anomalies import LEVEL, score_values
 from multiway.tasks.forecasting.audit import audit_forecast
 from multiway.tasks.forecasting.bands import PARTS, SHARES, Bands, calibration_of, stretch
@@ -45,6 +45,7 @@ from multiway.tasks.forecasting.networks import (
     samples_of,
 )
 from multiway.tasks.forecasting.panel import Panel, words_on_ended
+from multiway.tasks.forecasting.paths import OF_TABLE, forecast_table
 from multiway.tasks.forecasting.plan import knows_ahead, read_plan
 from multiway.tasks.forecasting.processes import join_frames, join_words, words_on_shares
 from multiway.tasks.forecasting.refit import take_in
@@ -77,15 +78,6 @@ METRICS = (
 )
 
 
-def prepare_data(
-    config: ForecastConfig, source: object, state: ForecastState | None = None, *, progress: bool = False
-) -> PreparedPanel:
-    """See `multiway.tasks.forecasting.encode`; a source is a path or a frame."""
-    if state is None:
-        return encode.prepare_panel(config, source)
-    return PreparedPanel.later(encode.read_later(config, state, source), state, config)
-
-
 def settle_run(config: ForecastConfig, prepared: PreparedPanel, spent: float, *, progress: bool = False) -> Settled:
     """Sizes, then what training learns, then what a budget leaves to be trained.
 
@@ -93,12 +85,16 @@ def settle_run(config: ForecastConfig, prepared: PreparedPanel, spent: float, *,
     published protocol fits once.
     """
     panel, training = prepared.panel, config.training
-    found = {name: getattr(prepared.windows["train"], name) for name in ("lookback", "horizon")}
+    found: dict[str, Any] = {name: getattr(prepared.windows["train"], name) for name in ("lookback", "horizon")}
     changes = {name: steps for name, steps in found.items() if steps != getattr(config, name)}
     if changes:
         words = " and ".join(f"{name} {steps}" for name, steps in changes.items())
         rows = f"{prepared.borders.train[1]:,} training rows"
         warn(f"{prepared.source}: shortened to {words}, since there are {rows}.")
+    if config.split != prepared.split:
+        changes["split"] = prepared.split
+        parts = [f"{stop - start} rows are for {name}" for name, (start, stop) in prepared.borders.by_name().items()]
+        warn(f"{prepared.source}: the splits give way to the horizon of {config.horizon}: {', '.join(parts)}.")
     group = config.group_of(panel.num_variates if panel.share is None else panel.share.of)
     config = config.replace(**changes, **({} if group is None or not config.network else {"group": group}))
     state = encode.learn_state(config, prepared)
@@ -314,9 +310,8 @@ def answer_data(run: Run, data: str | None, out: Path | None, options: Row) -> A
     panel = _panel(run, data)
     told = run.check_far(panel, panel.source, far=(far := bool(options.get("far"))))
     told = (*told, *words_on_ended(panel, run.state.targets, run.config.horizon, run.config.lookback))
-    layout, quantiles = options.get("layout", "long"), options.get("quantiles", ())
     plan = read_plan(run, panel, options.get("future_data"), far=far)
-    frame = forecasts.future_frame(run, panel, options.get("levels"), layout, quantiles, plan)
+    frame = forecast_table(run, panel, plan, **{name: each for name, each in options.items() if name in OF_TABLE})
     return write_answer(frame, out, told if _is_own(run) or not run.config.levels else (*told, NO_BANDS))
 
 
@@ -397,11 +392,11 @@ def _is_own(run: Run) -> bool:
 TASK = Task(
     **FORECAST.parts,
     own=OURS,
-    page=page,
+    page="multiway.tasks.forecasting.page",
     state=ForecastState,
     fields_of_validation=(*VALIDATION, "horizon"),
     facts=ForecastFacts,
-    prepare=prepare_data,
+    prepare=encode.prepare_panel,
     warnings=lambda config, prepared: prepared.panel.warned,
     audit=audit_forecast,
     settle=settle_run,

@@ -13,6 +13,8 @@ from torch.nn import functional as F
 from multiway.data.scaling import Scaler
 from multiway.errors import DataError, Fix
 from multiway.models.regression import Regressors
+from multiway.models.windows import History
+from multiway.tasks.forecasting.calendar import clock_of
 from multiway.tasks.forecasting.panel import Panel, Share
 from multiway.tasks.forecasting.sizes import Borders, smaller, usual_borders
 from multiway.training.processes import total
@@ -38,6 +40,8 @@ class Windows:
     Attributes:
         rows, observed: Values and marks from the first row of the first past to the last target.
         covariates: Of the same rows; None without any.
+        past: Values and marks from the first row of the panel on, for models that read all rows before a future.
+        clock: Numbers of all rows of the panel on the calendar; None where nothing reads the past.
         chosen: Which of the windows these are, in order; None for all.
         share: Which of the series these are, where other processes hold the others.
         since: First target row of the windows that hold each series, `(variates,)`; None where all do.
@@ -59,6 +63,8 @@ class Windows:
         self.num_targets = self.num_variates if num_targets is None else num_targets
         self.chosen: Tensor | None = None
         self.first = max(start - lookback, 0)
+        self.past: tuple[Tensor, Tensor | None] = (values[:stop], None if observed is None else observed[:stop])
+        self.clock: Tensor | None = None
         self.rows = values[self.first : stop].contiguous()
         self.observed = None if observed is None else observed[self.first : stop].contiguous()
         self.covariates: Regressors | None = None
@@ -82,8 +88,12 @@ class Windows:
 
     def with_covariates(self, rows: Regressors | None) -> Self:
         """The same windows with covariates, of which `rows` holds those of all rows of the panel."""
-        own = slice(self.first, self.first + len(self.rows))
-        return self.replace(covariates=None if rows is None else Regressors(*(each[own] for each in rows)))
+        if rows is None:
+            return self.replace(covariates=None, clock=None)
+        own, stop = slice(self.first, self.first + len(self.rows)), self.first + len(self.rows)
+        return self.replace(
+            covariates=Regressors(rows.known[own], rows.seen[own], rows.clock[own]), clock=rows.clock[:stop]
+        )
 
     @property
     def all_targets(self) -> int:
@@ -99,6 +109,7 @@ class Windows:
         targets = slice(self.num_variates - self.num_targets, None)
         return self.replace(
             num_variates=self.num_targets,
+            past=tuple(None if cells is None else cells[:, targets] for cells in self.past),
             rows=self.rows[:, targets].contiguous(),
             observed=None if self.observed is None else self.observed[:, targets].contiguous(),
             since=None if self.since is None else self.since[targets],
@@ -125,7 +136,7 @@ class Windows:
             `past` `(batch, lookback, variates)`, `future` `(batch, horizon, targets)`, both contiguous; `start`
             `(batch,)`, the row of the panel at which each past begins; and where cells are missing,
             `past_observed` and `future_observed`, False at the missing ones; and where there are covariates, `known`,
-            `seen` and `clock`, as `Regressors` has them.
+            `seen` and `clock`, as `Regressors` has them, and `rows`, `clocks` of the panel up to the last window.
         """
         index = (index if self.chosen is None else self.chosen[index]).to(self.rows.device)
         batch = {"start": index + self.first, **self._copies("", self.rows, index)}
@@ -136,10 +147,14 @@ class Windows:
             for name, cells in batch.items():
                 batch[name] = cells * begun[..., -cells.shape[-1] :] if name != "start" else cells
         if self.covariates is not None:
-            known, seen, clock = self.covariates
+            known, seen, clock, _ = self.covariates
             for name, rows, span in (("known", known, self.lookback + self.horizon), ("seen", seen, self.lookback)):
                 batch[name] = rows.unfold(0, span, 1)[index].movedim(-1, 1)
             batch["clock"] = clock[index + self.lookback]
+        if self.clock is not None:
+            rows, observed = self.past
+            batch |= {"rows": rows, "clocks": self.clock}
+            batch |= {} if observed is None else {"rows_observed": observed}
         return batch
 
     def between(self, start: int, stop: int) -> "Windows":
@@ -147,7 +162,10 @@ class Windows:
         sizes = {"lookback": self.lookback, "horizon": self.horizon, "num_targets": self.num_targets}
         part = Windows(self.rows, self.observed, start=start - self.first, stop=stop - self.first, **sizes)
         part = part.with_covariates(self.covariates)
-        return part.replace(first=part.first + self.first, share=self.share, since=self.since)
+        first = part.first + self.first
+        clock = None if self.clock is None else self.clock[: first + len(part.rows)]
+        past = tuple(None if cells is None else cells[: first + len(part.rows)] for cells in self.past)
+        return part.replace(first=first, share=self.share, since=self.since, clock=clock, past=past)
 
     def spread(self, count: int) -> dict[str, Tensor]:
         """Copy at most so many windows, evenly spread from the first to the last."""
@@ -229,7 +247,13 @@ def inputs_of(batch: Mapping[str, Tensor]) -> tuple[Any, ...]:
 
 def covariates_of(batch: Mapping[str, Tensor]) -> Regressors | None:
     """Those of a batch, where some are."""
-    return Regressors(*(batch[name] for name in Regressors._fields)) if "known" in batch else None
+    if "known" not in batch:
+        return None
+    history = None
+    if "rows" in batch:
+        ends = batch["start"] + batch["past"].shape[1]
+        history = History(batch["rows"], batch.get("rows_observed"), batch["clocks"], ends)
+    return Regressors(batch["known"], batch["seen"], batch["clock"], history)
 
 
 def check_borders(borders: Borders, lookback: int, horizon: int, rows: int | None = None) -> None:
@@ -339,3 +363,10 @@ def last_window(panel: Panel, scaler: Scaler, lookback: int) -> tuple[Tensor, Te
         raise DataError(f"{panel.source}: a forecast needs {lookback} steps of history; there are {rows}. Give more.")
     values, observed = rows_observed(scaler.transform(panel.values[rows - lookback :]))
     return values[None], None if observed is None else observed[None]
+
+
+def history_of(panel: Panel, scaler: Scaler) -> History:
+    """All rows of a panel, scaled, as the history of the one window at its end."""
+    values, observed = rows_observed(scaler.transform(panel.values))
+    clock = torch.from_numpy(clock_of(panel.times, panel.frequency))
+    return History(values, observed, clock, torch.tensor([panel.num_rows]))

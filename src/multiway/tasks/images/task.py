@@ -25,7 +25,6 @@ from multiway.tasks.estimator import place_of
 from multiway.tasks.images.config import IMAGES, ImageConfig
 from multiway.tasks.images.encode import HALF, ImageState, moments
 from multiway.tasks.images.explain import explain_named, explain_one, telling_images, write_explanations
-from multiway.tasks.images.page import PAGE
 from multiway.tasks.images.teaching import DistillFacts, find_teacher
 from multiway.tasks.protocol import NETWORK, Row, Settled
 from multiway.tasks.run import Run
@@ -120,7 +119,7 @@ TASK = target_task(
     needs="images. Give some",
     state=ImageState,
     facts=ImageFacts,
-    page=PAGE,
+    page="multiway.tasks.images.page:PAGE",
     metrics=lambda config: (*targets.CLASSES, targets.MORE["f1"], targets.MORE["top5"]),
     candidates=partial(discover, "multiway.tasks.images.candidates", "images"),
     audit=audit_run,

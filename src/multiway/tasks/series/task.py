@@ -20,7 +20,6 @@ from multiway.tasks.lifecycle import reread
 from multiway.tasks.run import Run
 from multiway.tasks.sample_estimator import SampleClassifier
 from multiway.tasks.sample_task import describe_splits
-from multiway.tasks.series import page
 from multiway.tasks.series.config import SERIES, SeriesConfig
 from multiway.tasks.series.encode import SeriesState
 from multiway.tasks.series.explain import EXPLAINED, SeriesFacts, how, importance, importance_frame
@@ -62,7 +61,7 @@ TASK = target_task(
     needs="series. Give some",
     state=SeriesState,
     facts=SeriesFacts,
-    page=page.PAGE,
+    page="multiway.tasks.series.page:PAGE",
     metrics=lambda config: (*targets.CLASSES, targets.MORE["f1"], targets.MORE["weighted_f1"]),
     candidates=partial(discover, "multiway.tasks.series.candidates", "series"),
     audit=audit_series,

@@ -51,18 +51,14 @@ def run_on(step: Tensor, horizon: int) -> Tensor:
     return known[lookback:]
 
 
-MOST = 50
-"""Series at most that it is fitted on."""
-
-
 class OneStep(OneMatrix[Autoregression]):
     """An autoregression that all series share."""
 
     name, cost = "autoregression", 12
 
     def can_answer(self, facts: Facts) -> bool:
-        """On few short series."""
-        return facts.is_short and facts.series <= MOST
+        """Where windows are few, and no network is trained."""
+        return facts.are_few and not facts.network
 
     def build(self, sizes: Sizes) -> Autoregression:
         """Without a weight."""

@@ -1,13 +1,14 @@
 """Exponential smoothing of level, trend and season."""
 
-from multiway.models.smoothing import Smoothing
+from multiway.models.smoothing import MOST, Smoothing
 from multiway.tasks.forecasting.candidate import EachSeries, Sizes
 
 
 class ExponentialSmoothing(EachSeries[Smoothing]):
     """The form of the lowest corrected AIC."""
 
-    name, words, cost, most = "ets", "exponential smoothing", 14, 30
+    name, words, cost = "ets", "exponential smoothing", 14
+    pace, most = (0.004, 0.0002, 0.0004, 8.0), MOST["ets"]
 
     def build(self, sizes: Sizes) -> Smoothing:
         """Without a fit."""

@@ -1,0 +1,108 @@
+"""Sample paths: the distribution of the bands in each cell, and what goes together out of time; totals of them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scipy import stats
+
+from command import printed
+from multiway import Forecaster
+from multiway.errors import ConfigError
+from multiway.tasks.forecasting.bands import Bands
+from multiway.tasks.forecasting.forecasts import forecast_columns
+from multiway.tasks.forecasting.intervals import bands_of_errors, rank_errors
+from multiway.tasks.forecasting.paths import draw_paths, group_series
+from tasks.forecasting.panels import HORIZON, read, shop
+
+LEVELS = (20.0, 50.0, 80.0, 90.0, 95.0, 98.0, 99.0, 99.9)
+STEPS, SERIES, WINDOWS = 3, 2, 101
+QUIET = {"network": False, "horizon": 5, "lookback": 14}
+
+
+def bands_of(errors: np.ndarray) -> Bands:
+    errors = errors.astype(np.float32)
+    return bands_of_errors(errors, LEVELS, STEPS)._replace(ranks=rank_errors(errors, SERIES))
+
+
+def test_ranks_are_those_of_scipy():
+    errors = np.random.default_rng(1).normal(size=(STEPS, SERIES, 47)).astype(np.float32)
+    errors[1, 0, 5] = np.nan
+    ranks = rank_errors(errors, SERIES).numpy()
+    expected = stats.rankdata(np.nan_to_num(errors), axis=-1) - 1
+    np.testing.assert_array_equal(ranks, expected.transpose(2, 0, 1))
+
+
+def test_each_cell_of_paths_has_the_quantiles_of_its_bands():
+    draws = np.random.default_rng(2).normal(size=(STEPS, SERIES, WINDOWS))
+    bands = bands_of(draws * np.array([1.0, 10.0])[:, None])
+    paths = bands.draw(40 * WINDOWS, seed=0)
+    for share in (0.1, 0.25, 0.5, 0.75, 0.9):
+        expected = bands.at([share])[0].double()
+        spread = bands.at([0.9])[0].double()
+        torch.testing.assert_close(torch.quantile(paths, share, 0) / spread, expected / spread, atol=0.02, rtol=0)
+
+
+def test_steps_and_series_go_together_as_their_errors():
+    common, own = np.random.default_rng(3).normal(size=(2, WINDOWS))
+    errors = np.stack([np.stack([common, own]), np.stack([common, -common]), np.stack([2 * common, own])])
+    paths = bands_of(errors).draw(20 * WINDOWS, seed=0).numpy()
+    found = stats.spearmanr(paths.transpose(1, 2, 0).reshape(STEPS * SERIES, -1), axis=1).statistic
+    expected = stats.spearmanr(errors.reshape(STEPS * SERIES, -1), axis=1).statistic
+    np.testing.assert_allclose(found, expected, atol=0.03)
+
+
+def test_a_run_draws_the_same_paths_each_time_around_its_answer(finished, frame):
+    panel = read(finished, frame)
+    middle, paths = draw_paths(finished, panel, 1000)
+    again = draw_paths(finished, panel, 1000)[1]
+    np.testing.assert_array_equal(paths, again)
+    columns = forecast_columns(finished, panel, (80,))
+    np.testing.assert_array_equal(middle, columns["multiway"])
+    low, high = np.quantile(paths, [0.1, 0.9], axis=0)
+    width = columns["multiway-hi-80"] - columns["multiway-lo-80"]
+    np.testing.assert_allclose((low - columns["multiway-lo-80"]) / width, 0, atol=0.06)
+    np.testing.assert_allclose((high - columns["multiway-hi-80"]) / width, 0, atol=0.06)
+
+
+def test_the_sums_of_a_hierarchy_add_up():
+    rows = shop(("north", "south", "west")).assign(kind="open")
+    rows.loc[rows["store"] == "west", "kind"] = "closed"
+    rows = rows[["date", "kind", "store", "sales"]]
+    forecaster = Forecaster(**QUIET, settings={"read": {"id_column": ("kind", "store")}}).fit(rows)
+    table = forecaster.predict(hierarchy=["kind", "store"], levels=80)
+    single = forecaster.predict(layout="long", levels=())
+    assert dict(table.groupby("level", sort=False)["unique_id"].unique().map(list)) == {
+        "all": ["all"], "kind": ["open", "closed"], "kind/store": ["open/north", "open/south", "closed/west"],
+    }  # fmt: skip
+    sums = table.pivot(index="ds", columns="unique_id", values="multiway")
+    np.testing.assert_array_equal(sums["open/south"], single.loc[single["unique_id"] == "open/south", "multiway"])
+    np.testing.assert_allclose(sums["open"], sums["open/north"] + sums["open/south"], rtol=1e-12)
+    np.testing.assert_allclose(sums["all"], sums["open"] + sums["closed"], rtol=1e-12)
+    assert (table["multiway-lo-80"] <= table["multiway"]).all() and (table["multiway"] <= table["multiway-hi-80"]).all()
+    totals = forecaster.predict(total=True, levels=80).set_index("unique_id")
+    steps = single.groupby("unique_id", sort=False)["multiway"].sum()
+    np.testing.assert_allclose(totals.loc[steps.index, "multiway"], steps, rtol=1e-12)
+    assert (totals["first"] == rows["date"].max() + pd.Timedelta(days=1)).all()
+    for wrong, text in (({"paths": 2, "total": True}, "tables of their own"), ({"paths": 0}, "at least 1"),
+                        ({"hierarchy": ["shop"]}, "name the series are kind, store; none is 'shop'")):  # fmt: skip
+        with pytest.raises(ConfigError, match=text):
+            forecaster.predict(**wrong)
+
+
+def test_groups_go_by_the_columns_in_the_order_given():
+    groups = group_series(["north/a", "south/a", "north/b"], ("region", "product"), ("product", "region"))
+    assert groups == {
+        ("all", "all"): [0, 1, 2],
+        ("product", "a"): [0, 1], ("product", "b"): [2],
+        ("product/region", "a/north"): [0], ("product/region", "a/south"): [1], ("product/region", "b/north"): [2],
+    }  # fmt: skip
+
+
+def test_the_command_writes_paths(finished, tmp_path):
+    out = tmp_path / "paths.csv"
+    printed("predict", finished.folder.path, "--paths", "7", "--out", out)
+    table = pd.read_csv(out)
+    assert len(table) == 3 * 7 * HORIZON and list(table.columns) == ["unique_id", "ds", "path", "multiway"]
+    _, paths = draw_paths(finished, finished.prepared.panel, 7)
+    np.testing.assert_allclose(table["multiway"].to_numpy().reshape(3, 7, HORIZON), paths.transpose(2, 0, 1), rtol=1e-6)
