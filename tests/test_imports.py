@@ -98,3 +98,18 @@ def test_a_check_and_the_choice_of_a_task_need_no_torch(tmp_path):
         paths[task] = TINY[task](tmp_path / task).data
     *lines, heavy = run(CHECKS, json.dumps(list(map(str, paths.values())))).splitlines()
     assert heavy == "[]" and [line.split()[3] for line in lines if line.startswith("train: ")] == list(paths)
+
+
+ON_META = """
+import sys
+from multiway.models import create_model
+from multiway.training.stored import build_on_meta
+sizes = {"lookback": 16, "horizon": 3, "num_variates": 5}
+with build_on_meta():
+    models = [create_model(name, **sizes) for name in ("hot_forecaster", "olinear")]
+print({str(each.device) for model in models for each in model.state_dict().values()}, "torch._dynamo" in sys.modules)
+"""
+
+
+def test_the_forecasters_of_a_stored_run_are_built_without_a_compiler():
+    assert run(ON_META) == "{'meta'} False\n"

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from multiway.ops import blend_weights, horizon_bands
+from multiway.ops import blend_weights, horizon_bands, weights_of_series
 from tolerances import COARSE32
 
 
@@ -101,3 +101,31 @@ def test_a_blend_above_the_floor_leaves_the_floor_alone():
 
 def test_bands_of_a_horizon():
     assert horizon_bands(96) == (12, 24, 48, 96) and horizon_bands(5) == (1, 2, 3, 5) and horizon_bands(1) == (1,)
+
+
+def test_weights_of_a_series_are_those_of_its_own_error_and_of_all():
+    """Against a search over the simplex: B blocks of its own, four of all, and five that say nothing."""
+    series = np.stack([products((1.0, 1.2, 1.5), 35, seed).mean(0) for seed in range(4)])
+    doubts, blocks = [1.0, 1.0, 3.0], 7
+    found = weights_of_series(series, blocks, doubts)
+    mean = series.mean(0) / np.trace(series.mean(0))
+    grid = np.linspace(0, 1, 101)
+    points = [np.array((a, b, 1 - a - b)) for a, b in itertools.product(grid, grid) if a + b <= 1]
+    for own, weights in zip(series, found.T, strict=True):
+        gram = (blocks * own / np.trace(own) + 4 * mean) / (blocks + 4)
+        gram += 5 / blocks * gram.diagonal().min() * np.diag(doubts)
+        np.testing.assert_allclose(weights, min(points, key=lambda w: w @ gram @ w), atol=0.011)
+
+
+def test_series_follow_their_own_windows_the_more_of_them_there_are():
+    """One candidate is best in each of two series: many windows part them, few leave them near equal weights."""
+    both = np.stack([products(factors, 2000, common=0.0).mean(0) for factors in ((1.0, 3.0), (3.0, 1.0))])
+    many, few = (weights_of_series(both, blocks, [1.0, 1.0]) for blocks in (1000, 1))
+    assert (np.diagonal(many) > 0.85).all() and (np.abs(few - 0.5) < 0.2).all()
+    np.testing.assert_allclose(few.sum(0), 1)
+
+
+def test_a_series_without_an_error_has_the_weights_of_all():
+    one = products((1.0, 2.0), 50).mean(0)
+    found = weights_of_series(np.stack([one, np.zeros((2, 2))]), 9, [1.0, 1.0])
+    np.testing.assert_allclose(found[:, 1], weights_of_series(one[None], 9, [1.0, 1.0])[:, 0], atol=1e-9)

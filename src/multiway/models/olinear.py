@@ -172,7 +172,8 @@ class NormLin(torch_nn.Module):
 
     def __init__(self, tokens: int, dim: int, dropout: float) -> None:
         super().__init__()
-        self.weight = torch_nn.Parameter(torch.eye(tokens) + torch.randn(tokens, tokens))
+        self.weight = torch_nn.Parameter(torch.randn(tokens, tokens))
+        self.weight.data.diagonal().add_(1)
         self.value, self.output = torch_nn.Linear(dim, dim), torch_nn.Linear(dim, dim)
         self.dropout = nn.Dropout(dropout)
 

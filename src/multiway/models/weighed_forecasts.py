@@ -139,6 +139,7 @@ class WeighedForecasts(nn.Module):
     """
 
     """`(candidates, horizon)`, in the order of `names`; every column sums to one."""
+    """`(candidates, targets)`, where each series has weights of its own, which `weight` is the mean of; else zeros."""
     """Whether the network forecasts what effects of covariates leave, as validation has it."""
     """Whether it is shown covariates besides."""
 
@@ -157,6 +158,7 @@ class WeighedForecasts(nn.Module):
         self.network = candidates.get("network")
         self.weight = nn.Buffer(torch.zeros(len(self.names), horizon, dtype=torch.float64))
         self.weight[self.names.index("ridge")] = 1.0
+        self.own = nn.Buffer(torch.zeros(len(self.names), num_targets, dtype=torch.float64))
         self.explained = nn.Buffer(torch.tensor(False))
         self.heeds = nn.Buffer(torch.tensor(True))
 
@@ -183,7 +185,7 @@ class WeighedForecasts(nn.Module):
     def by(self, candidates: Mapping[str, nn.Module]) -> "WeighedForecasts":
         """The answer by other fits of some candidates, with the same weights."""
         twin = WeighedForecasts(self.horizon, self.num_targets, {**self.every, **candidates})
-        twin.weight, twin.explained, twin.heeds = self.weight, self.explained, self.heeds
+        twin.weight, twin.own, twin.explained, twin.heeds = self.weight, self.own, self.explained, self.heeds
         return twin.train(self.training)
 
     def used(self) -> list[str]:
@@ -191,11 +193,12 @@ class WeighedForecasts(nn.Module):
         return [name for name, steps in zip(self.names, self.weight, strict=True) if bool((steps != 0).any())]
 
     def mix(self, forecasts: Mapping[str, Tensor]) -> Tensor:
-        """Weigh forecasts, step by step; a candidate that has all weight is returned itself."""
+        """Weigh forecasts, step by step or series by series; a candidate that has all weight is returned itself."""
         used = self.used()
         if len(used) == 1:
             return forecasts[used[0]]
-        rows = [(forecasts[name], self.weight[self.names.index(name)][:, None]) for name in used]
+        weights = self.own[:, None] if bool(self.own.any()) else self.weight[:, :, None]
+        rows = [(forecasts[name], weights[self.names.index(name)]) for name in used]
         parts = [torch.where(weight == 0, 0.0, forecast.double() * weight) for forecast, weight in rows]
         return torch.stack(parts).sum(0).to(rows[0][0].dtype)
 

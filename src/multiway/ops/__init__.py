@@ -22,6 +22,7 @@ from multiway.ops.attention import softmax_factor as softmax_factor
 from multiway.ops.attention import without_autocast as without_autocast
 from multiway.ops.blend import blend_weights as blend_weights
 from multiway.ops.blend import horizon_bands as horizon_bands
+from multiway.ops.blend import weights_of_series as weights_of_series
 from multiway.ops.dispatch import exported_operators as exported_operators
 from multiway.ops.dispatch import graph_attention as graph_attention
 from multiway.ops.dispatch import members as members

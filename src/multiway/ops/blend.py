@@ -13,6 +13,9 @@ REST = 0.1
 BANDS = 4
 """Parts of a horizon: its last half, the quarter before it, the eighth before that, and the first eighth."""
 
+OTHERS, PRIOR = 4.0, 5.0
+"""Blocks of windows that what all series say, and equal weights, count for in each."""
+
 
 def horizon_bands(horizon: int) -> tuple[int, ...]:
     """Where the bands of a horizon end: horizon / 8, / 4, / 2 and itself, rounded up; fewer where steps are."""
@@ -59,6 +62,33 @@ def blend_weights(
     alone: Floats = np.eye(count)[floor]
     above = any(weights @ each @ weights > each[floor, floor] for each in means)
     return alone if above or weights[floor] > 1 - REST else weights
+
+
+def weights_of_series(products: Floats, blocks: int, doubts: Sequence[float]) -> Floats:
+    r"""Weights w ≥ 0 with sum 1 of the candidates of each of some series, `(candidates, series)`.
+
+    $$w_s = \arg\min_w w^\top (H_s + \lambda_s D) w, \quad
+      H_s = \frac{B G_s / \operatorname{tr} G_s + C \bar G / \operatorname{tr} \bar G}{B + C}, \quad
+      \lambda_s = \frac{P}{B} \min_k H_{s,kk}$$
+
+    G_s holds the mean products of the candidates' errors of a series over B blocks of windows, and the mean of them is
+    that of C more blocks. P blocks in which all are alike and err apart draw the weights to the inverse of D: with few
+    blocks the mean of several models is hard to beat (Claeskens, Magnus, Vasnev and Wang 2016).
+
+    Args:
+        products: `(series, candidates, candidates)`, in units that make series alike.
+        blocks: B, windows over the steps of a forecast.
+        doubts: The diagonal of D.
+    """
+    mean, smallest = products.mean(0), np.finfo(np.float64).tiny
+    mean = mean / max(np.trace(mean), smallest)
+    weights = []
+    for own in products:
+        size = np.trace(own)
+        gram = mean if size <= 0 else (blocks * own / size + OTHERS * mean) / (blocks + OTHERS)
+        prior = PRIOR / blocks * float(np.diag(gram).min())
+        weights.append(few_weights(gram + prior * np.diag(np.asarray(doubts))))
+    return np.stack(weights, 1)
 
 
 def _shrunk(gram: Floats, some: NDArray[np.int64], doubts: Floats, blocks: int) -> Floats:

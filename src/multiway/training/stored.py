@@ -7,7 +7,7 @@ import importlib.metadata
 import json
 import platform
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 
@@ -16,6 +16,7 @@ import torch
 from pydantic import ConfigDict, Field, field_validator
 from torch import nn
 from torch.nn.modules.module import register_module_module_registration_hook
+from torch.overrides import TorchFunctionMode
 
 from multiway import files
 from multiway.config import Config
@@ -126,10 +127,28 @@ def build_on_meta() -> Iterator[None]:
 
     handle = register_module_module_registration_hook(register)
     try:
-        with torch.device("meta"):
+        with torch.device("meta"), _Undrawn():
             yield
     finally:
         handle.remove()
+
+
+class _Undrawn(TorchFunctionMode):
+    """Leave tensors without values where a module would draw them or set a unit matrix.
+
+    On meta there are no values, and torch would import its compiler for these, which takes a second.
+    """
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Call whatever is neither of `torch.nn.init` nor a unit matrix."""
+        given = kwargs or {}
+        if getattr(func, "__module__", None) == nn.init.__name__:
+            return args[0] if args else given["tensor"]
+        if func is torch.eye:
+            return torch.empty(args[0], args[-1], **given)
+        return func(*args, **given)
 
 
 def columns_of(table: pd.DataFrame) -> dict[str, str]:

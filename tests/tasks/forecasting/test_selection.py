@@ -12,6 +12,7 @@ from multiway.tasks.forecasting.choice import choose_weights
 from multiway.tasks.forecasting.encode import learn_state, prepare_panel, sizes_of
 from multiway.tasks.forecasting.held_out import Products, products_of, stretches
 from multiway.tasks.forecasting.task import TASK
+from multiway.tasks.forecasting.windows import inputs_of
 from multiway.tasks.protocol import OURS
 from tasks.forecasting.panels import fitted, make_config, make_frame
 
@@ -63,6 +64,34 @@ def test_bands_have_weights_of_their_own():
     ridge, network = NAMES.index("ridge"), NAMES.index("network")
     assert (chosen.steps[ridge, :2] == 1).all() and (chosen.steps[network, 2:] == 1).all()
     assert chosen.facts()["weight"] == 0.5 and chosen.name == "blend"
+
+
+def test_each_series_has_weights_of_its_own_where_there_are_classical_models():
+    """Theta is right in one series and ridge in the other; the naive forecast has nothing to fit, and no weight."""
+    names, errors = ("naive", "ridge", "theta"), np.random.default_rng(0).standard_normal((2, 3, 4000))
+    errors *= np.array([[0.5, 1.0, 9.0], [0.5, 9.0, 1.0]])[:, :, None]
+    series, cells = errors @ errors.swapaxes(1, 2) / 4000, np.array([4000.0, 4000.0])
+    values = np.repeat(series.mean(0)[None, None], 400, 0)
+    given = Products(names=names, stops=(4,), values=values, validation=400, series=series, cells=cells)
+    chosen = choose_weights(given, "auto", np.array([1.0, 2.0]))
+    assert chosen.own is not None and (chosen.own[0] == 0).all()
+    assert chosen.own[1, 0] > 0.8 and chosen.own[2, 1] > 0.8 and chosen.name == "blend"
+    squares = [(chosen.own[:, each] @ errors[each]) ** 2 for each in range(2)]
+    assert chosen.errors["multiway"] == pytest.approx(np.mean(squares)) and chosen.errors["theta"] == pytest.approx(
+        np.square(errors[:, 2]).mean()
+    )
+
+
+def test_a_blend_weighs_each_series_as_the_choice_says(monkeypatch):
+    pytest.importorskip("statsforecast", reason="statsforecast is an extra")
+    monkeypatch.setattr(candidate, "SECONDS", 10.0)
+    run = fitted(make_frame(rows=90, variates=2), network=False, answer="auto")
+    model, batch = run.model, run.prepared.windows["test"].gather(torch.arange(3))
+    forecasts = model.forecasts(*inputs_of(batch)[:2], model.names, inputs_of(batch)[2])
+    assert bool(model.own.any()) and torch.allclose(model.own.sum(0), torch.ones(2, dtype=torch.float64))
+    for series in range(2):
+        parts = [model.own[place, series] * forecasts[name][..., series] for place, name in enumerate(model.names)]
+        torch.testing.assert_close(model.mix(forecasts)[..., series], sum(parts).float())
 
 
 def made(frame):

@@ -162,6 +162,7 @@ class ForecastCandidate(Candidate[Facts, Sizes, Rows, ModelT]):
     is_plain: It has nothing to fit, and has weight only where it surely adds to the others.
     is_summed: Its fit is a sum over windows and series, so that some of them are enough.
     is_searched: A search chooses its form: on the rows of a use, and once for all stretches.
+    is_classical: Its mean with others of its kind is hard to beat on few rows, so that it has weights in each series.
     is_stepped: It is trained by steps: on all variates, once, and in a refit only where the settings say so.
     """
 
@@ -170,6 +171,7 @@ class ForecastCandidate(Candidate[Facts, Sizes, Rows, ModelT]):
     is_plain: ClassVar[bool] = False
     is_summed: ClassVar[bool] = False
     is_searched: ClassVar[bool] = False
+    is_classical: ClassVar[bool] = False
     is_stepped: ClassVar[bool] = False
 
     def heeds(self, model: ModelT) -> bool:
@@ -218,7 +220,7 @@ class EachSeries(ForecastCandidate[OfSeries]):
     """
 
     library = ("statsforecast", "arima")
-    is_searched = True
+    is_searched = is_classical = True
     pace: ClassVar[tuple[float, float, float, float]]
     most: ClassVar[int]
     start: ClassVar[str] = "smoothing of weight one half"

@@ -32,10 +32,13 @@ MAX_CELLS = 20_000_000
 """Of errors of all candidates that are compared."""
 RULE = (
     "Each window is later than the rows that its forecast was fitted on. The weights are positive, sum to one and have "
-    "the least squared error. They are drawn towards equal ones, the more so the fewer windows there are. Where ridge "
-    "alone has a lower error on these windows, it has all the weight."
+    "the least squared error. They are drawn towards equal ones, the more so the fewer windows there are."
 )
-"""How the weights of the answer come to be, for whoever reads a report."""
+OF_ONE, OF_EACH = (
+    " Where ridge alone has a lower error on these windows, it has all the weight.",
+    " Each series has its own, which are drawn towards those of all series.",
+)
+"""How the weights of the answer come to be, for whoever reads a report: of all series in common, or of each."""
 ROUNDS = 10
 SMALLEST = 1e-2
 """Part of the mean absolute error that an error counts as at least, where squares are weighed by its inverse."""
@@ -55,18 +58,21 @@ def decide(
     parts = stretches(model, prepared, sizes, refit=config.answer == AUTO or bool(config.levels))
     # bands of steps have weights of their own where validation is long enough to have trained a network
     stops = ops.horizon_bands(model.horizon) if any_stepped(model.names) else (model.horizon,)
-    chosen = choose_weights(products_of(parts, model.names, stops), config.answer)
+    apart = any(candidates()[name].is_classical for name in model.names) and config.answer == AUTO
+    chosen = choose_weights(products_of(parts, model.names, stops, apart=apart), config.answer, scale)
     if config.metric != "mse" and config.answer == AUTO:
         weights, errors = weights_by(config.metric, parts, chosen.names, stops, chosen.weights, scale)
         alone = bool((weights[chosen.names.index("ridge")] == 1).all())
         chosen = dataclasses.replace(
             chosen,
             weights=weights,
+            own=None,
             errors=errors,
             reason=": no other candidate adds to it" if alone else "",
             metric="pinball loss" if config.metric == "pinball" else config.metric.upper(),
         )
     model.weight.copy_(torch.from_numpy(chosen.steps))
+    model.own.copy_(torch.zeros(()) if chosen.own is None else torch.from_numpy(chosen.own))
     spread = model.spread if "network" in model.used() and has_quantiles(model.network) else None
     bands = fit_bands([_with_answer(model, part, spread) for part in parts], config.levels, len(model.names) + 1)
     training = prepared.windows["train"].of_targets()
@@ -99,6 +105,7 @@ class Weighing:
 
     weights: `(candidates, bands)`.
     errors: Mean squared errors on the windows compared, by candidate and of the answer; or losses by another metric.
+    own: Weights of each series, `(candidates, series)`, which those of the band are the mean of.
     metric: What decides, as a sentence has it.
     """
 
@@ -110,6 +117,7 @@ class Weighing:
     windows: int
     validation: int
     reason: str
+    own: Floats | None = None
     metric: str = "MSE"
 
     @property
@@ -183,8 +191,13 @@ class Weighing:
         return f"{what}, {side} ridge on {where} ({figures}){self.reason}."
 
 
-def choose_weights(products: Products, answer: str) -> Weighing:
-    """Convex weights by band, or all weight for what the config names."""
+def choose_weights(products: Products, answer: str, scale: Floats | None = None) -> Weighing:
+    """Convex weights by band, or of each series where products are of each; or all weight for what the config names.
+
+    scale: Errors of the seasonal naive forecast, in whose units series are alike.
+    """
+    if products.series is not None and scale is not None:
+        return _weigh_series(products, products.series, scale)
     names, ridge = products.names, products.names.index("ridge")
     blocks = tuple(max(1, len(products.values) // stop) for stop in products.stops)
     if answer == AUTO:
@@ -207,6 +220,30 @@ def choose_weights(products: Products, answer: str) -> Weighing:
         windows=len(products.values),
         validation=products.validation,
         reason=", as the settings say" if answer != "auto" else ": no other candidate adds to it" if alone else "",
+    )
+
+
+def _weigh_series(products: Products, series: Floats, scale: Floats) -> Weighing:
+    """Weights of each series; candidates that have nothing to fit have none."""
+    names, cells = products.names, products.cells
+    fitted = [place for place, name in enumerate(names) if not candidates()[name].is_plain]
+    doubts = _doubts([names[place] for place in fitted], products.values[:, 0])
+    alike = series / np.square(np.where(scale > 0, scale, 1.0))[:, None, None]
+    blocks = max(1, len(products.values) // products.stops[0])
+    own = np.zeros((len(names), len(series)))
+    own[fitted] = ops.weights_of_series(alike[:, fitted][:, :, fitted], blocks, doubts)
+    whole = np.average(np.einsum("ks,skl,ls->s", own, series, own), weights=cells)
+    alone = dict(zip(names, np.average(np.diagonal(series, axis1=1, axis2=2), 0, cells).tolist(), strict=True))
+    return Weighing(
+        names=names,
+        stops=products.stops,
+        weights=own.mean(1)[:, None],
+        own=own,
+        errors={OURS: float(whole), **alone},
+        blocks=(blocks,),
+        windows=len(products.values),
+        validation=products.validation,
+        reason="",
     )
 
 

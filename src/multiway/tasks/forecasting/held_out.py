@@ -45,12 +45,16 @@ class Products:
 
     values: `(windows, bands, candidates, candidates)`, in the order of time.
     validation: How many of the windows, the last ones, are of validation.
+    series: Means over all windows and steps, `(series, candidates, candidates)`; none where series have none of theirs.
+    cells: How many each is of, `(series,)`.
     """
 
     names: tuple[str, ...]
     stops: tuple[int, ...]
     values: NDArray[np.float64]
     validation: int
+    series: NDArray[np.float64] | None = None
+    cells: NDArray[np.float64] | None = None
 
 
 def stretches(model: WeighedForecasts, prepared: PreparedPanel, sizes: Sizes, *, refit: bool = True) -> list[Stretch]:
@@ -98,12 +102,15 @@ def errors_of(parts: Sequence[Stretch], stride: int = 1) -> dict[str, NDArray[np
 
 
 @torch.no_grad()
-def products_of(parts: Sequence[Stretch], names: tuple[str, ...], stops: tuple[int, ...]) -> Products:
+def products_of(
+    parts: Sequence[Stretch], names: tuple[str, ...], stops: tuple[int, ...], *, apart: bool = False
+) -> Products:
     """Products of errors over the windows of some stretches, of every k-th where they hold too many cells.
 
-    They are means over the cells of all series; windows without an observed cell are left out.
+    They are means over the cells of all series; windows without an observed cell are left out. `apart` has them of
+    each series, too.
     """
-    values = []
+    values, own, count = [], torch.zeros((), dtype=torch.float64), torch.zeros((), dtype=torch.float64)
     for part in parts:
         windows = part.windows
         stride = math.ceil(len(windows) * windows.horizon * windows.all_targets / MAX_CELLS)
@@ -115,7 +122,13 @@ def products_of(parts: Sequence[Stretch], names: tuple[str, ...], stops: tuple[i
             errors = torch.stack([torch.where(keep, forecasts[name] - target, 0).double() for name in names], 1)
             flat = [band.flatten(2) for band in errors.tensor_split(stops[:-1], 2)]
             squares.append(torch.stack([band @ band.mT for band in flat], 1))
+            if apart:
+                own, count = own + torch.einsum("bkhs,blhs->skl", errors, errors), count + keep.sum((0, 1))
             counts.append(torch.stack([band.sum((1, 2)) for band in keep.tensor_split(stops[:-1], 1)], 1))
         sums, cells = windows.total(torch.cat(squares), torch.cat(counts))
         values.append((sums / cells.clamp_min(1)[..., None, None])[cells.any(1)])
-    return Products(names=names, stops=stops, values=torch.cat(values).numpy(), validation=len(values[-1]))
+    found = Products(names=names, stops=stops, values=torch.cat(values).numpy(), validation=len(values[-1]))
+    if not apart:
+        return found
+    series = own / count.clamp_min(1)[:, None, None]
+    return dataclasses.replace(found, series=series.numpy(), cells=count.double().numpy())

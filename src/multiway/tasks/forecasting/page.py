@@ -17,7 +17,7 @@ from multiway.report.sections import Chart, PagePart, Panels, Section, Table, Ta
 from multiway.tasks import pages
 from multiway.tasks.comparing import comparison, names_of
 from multiway.tasks.forecasting.candidate import candidates
-from multiway.tasks.forecasting.choice import RULE
+from multiway.tasks.forecasting.choice import OF_EACH, OF_ONE, RULE
 from multiway.tasks.forecasting.config import find_published_split
 from multiway.tasks.forecasting.encode import PreparedPanel, prepare_panel
 from multiway.tasks.forecasting.explain import attention_part
@@ -160,7 +160,9 @@ def _support(scores: Scores) -> Iterator[str]:
     if network.value is not None and ridge.value is not None:
         verb = "is no better than" if network.number >= ridge.number else "beats"
         yield f"The network alone {verb} ridge on the test rows: its MSE is {_relative(network, ridge)} it."
-    yield RULE
+    classical = [name for name, each in candidates().items() if each.is_classical]
+    are_apart = any(scores.get(name, "mse", scale="scaled").value is not None for name in classical)
+    yield f"{RULE}{OF_EACH if are_apart else OF_ONE}"
 
 
 def _relative(own: Score, other: Score) -> str:
