@@ -18,12 +18,12 @@ LOWER = ("mse", "mae", "ppl")
 NEVER = (
     r"short-hot-", r"opt-wikitext2-", r"vit-(small|tenth|equal-flops|teacher)-", r"image-cifar100-12k-",
     r"series-chlorine-partial-", r".*-trainable$", r".*-ours$", r"text-(sst2|cola)-(?!tuned)", r"hot-searched-",
-    r"(adrenal|floor|peers)-", r"hot-stocks-code-grid",
+    r"(adrenal|floor|peers|rescored)-", r"hot-stocks-code-grid",
 )  # fmt: skip
 """Rows of less than print has, or of another form."""
 NAMED = {
     r"hot-stocks": (1000, 100), r"hot-later-code": (50, 10), r"hot-": (100, None),
-    r"text-(cola-tuned|searched-cola)": (50, None), r"vit-": (30, None),
+    r"text-(cola-tuned|searched-cola)": (50, None), r"vit-": (30, None), r"place-cnn-": (40, None),
 }  # fmt: skip
 """Epochs that a text or its public code names, and the patience that ends training there."""
 PRINTED = {

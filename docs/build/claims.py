@@ -21,8 +21,8 @@ from multiway_papers.verdicts import COVERAGE, DIGITS, Difference, difference_of
 CLAIMS, COSTS = ROOT / "docs" / "papers" / "claims.yaml", RESULTS / "costs.jsonl"
 HOLDS, REFUTED, UNDECIDED, UNTESTED = VERDICTS = ("holds", "refuted", "undecided", "untested")
 LOWER_IS_BETTER = {"mse", "mae", "ppl", "smape"}
-CONTROLS = {"tga-controls"}
-"""Tables of our own whose rows take a part of print's network away."""
+CONTROLS = {"ndlinear-places", "tga-controls"}
+"""Tables of our own whose rows take a part of print's network away, or try a place that print names without a row."""
 MOST_SEEDS = 1000
 
 

@@ -74,6 +74,7 @@ SPEED = {
     "smaller": "python -m benchmarks.smaller RUN SMALL --out results/smaller.jsonl",
     "fev": "multiway reproduce fev --out results/fev.jsonl",
     "gift": "multiway reproduce gift --out results/gift.jsonl",
+    "effective-rank": "multiway reproduce hot-effective-rank --seeds 2 --out results/effective-rank.jsonl",
     "kills": "PYTHONPATH=src:tests python -m attacks.kills --folder FOLDER",
     "tuning": "python -m benchmarks.tuning --out results/tuning.jsonl",
     "limits": "multiway reproduce ndlinear-table-2 --rows cifar10 --variants Linear --set split.validation=0.02",
@@ -123,7 +124,10 @@ IN_GIT = {
     "tuning": "8be86941",
 }
 """Rows whose question is answered: the last commit that has the program that measured them."""
-ELSEWHERE = {"costs": "[Not run](papers/README.md#not-run) has them."}
+ELSEWHERE = {
+    "costs": "[Not run](papers/README.md#not-run) has them.",
+    "effective-rank": "[Their page](papers/kronecker-rank.md) has them.",
+}
 """Rows that another page shows."""
 NO_BASELINES = {"published", "network", "cl"}
 """What else stands before a metric's name: the paper, the network before it is mixed with ridge, Dice along a line."""

@@ -16,7 +16,7 @@ from multiway.workflows.recipe import Recipe, load_recipe
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
-OWN = {"adrenal", "floor", "peers", "segmentation", "tga-controls"}
+OWN = {"adrenal", "floor", "ndlinear-places", "peers", "segmentation", "stocknet-rescored", "tga-controls"}
 CUT = {
     "ndlinear-figure-17",
     "ndlinear-opt",

@@ -33,6 +33,7 @@ CELLS = {
     "ndlinear-figure-17": 15,
     "ndlinear-opt": 5,
     "ndlinear-opt-full": 8,
+    "ndlinear-places": 5,
     "ndlinear-table-2": 20,
     "ndlinear-table-3": 20,
     "ndlinear-table-3-bert": 10,
@@ -47,6 +48,7 @@ CELLS = {
     "peers": 120,
     "segmentation": 2,
     "short-hot-tables-3-5": 84,
+    "stocknet-rescored": 1,
     "tga-controls": 35,
     "tga-figure-2": 147,
 }

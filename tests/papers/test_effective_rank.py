@@ -1,5 +1,8 @@
 """Shares of maps that Kronecker terms hold, against numpy's singular values; what the command trains and refuses."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -8,7 +11,7 @@ from torch.nn import functional as F
 
 from multiway.errors import ConfigError
 from multiway_papers import reproduce
-from multiway_papers.effective_rank import NETWORKS, TERMS, maps_of, measure_ranks, share_found, share_held
+from multiway_papers.effective_rank import NETWORKS, STEPS, TERMS, maps_of, measure_ranks, share_found, share_held
 
 
 def softmax_map(*sizes, seed=0):
@@ -90,3 +93,41 @@ def test_what_such_rows_do_not_have_is_refused():
         next(reproduce("hot-effective-rank", overrides={"model": {}}))
     with pytest.raises(ConfigError, match=r"hot-effective-rank has no row cifar; did you mean cifar10\?"):
         next(reproduce("hot-effective-rank", rows=["cifar"]))
+
+
+LABELS = {
+    "trained": "", "untrained": "untrained_", "trained, each row in random order": "shuffled_",
+    "random rows": "random_",
+    "trained, less even attention": "uneven_", "untrained, less even attention": "untrained_uneven_",
+    "in random order, less even attention": "shuffled_uneven_", "trained, as terms are found": "found_",
+}  # fmt: skip
+SETS = {"ETTm1": "ett_m1", "Adrenal": "adrenal", "CIFAR-10": "cifar10"}
+
+
+def test_the_page_has_the_shares_of_the_rows():
+    root = Path(__file__).parents[2]
+    rows = [json.loads(line) for line in (root / "results" / "effective-rank.jsonl").read_text().splitlines()]
+    rows = {row["network"]: row for row in rows}
+    page = (root / "docs" / "papers" / "kronecker-rank.md").read_text()
+    lines = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("|")
+    ]
+    of_kinds = [line for line in lines if line[1] in LABELS]
+    of_steps = [line for line in lines if line[0] in SETS]
+    assert len(of_kinds) >= 7 * len(rows) and len(of_steps) == len(rows)
+    for name, kind, *shares in of_kinds:
+        row = rows[SETS[name.split(",")[0]]]
+        assert shares == [printed(row[f"{LABELS[kind]}rank_{count}"]) for count in TERMS], (name, kind)
+    for name, *shares, heads in of_steps:
+        each = [
+            {int(step): np.array(held)[..., 0] for step, held in one["by_step"].items()}
+            for one in rows[SETS[name]]["each"]
+        ]
+        steps = (*STEPS, rows[SETS[name]]["steps"])
+        means = ["–" if step not in each[0] else printed(np.mean([one[step] for one in each])) for step in steps]
+        last = [one[steps[-1]] for one in each]
+        assert shares == means and heads == f"{printed(np.min(last))} to {printed(np.max(last))}"
+
+
+def printed(share):
+    return f"{share:.3f}".lstrip("0")

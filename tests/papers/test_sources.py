@@ -10,7 +10,7 @@ from multiway.workflows.recipe import load_recipe
 from multiway_papers.cells import recipe_names, recipes_of, table_names
 from multiway_papers.grid import RecipeGrid, Stated, covering, repositories, trace, traced
 
-OWN = {"adrenal", "floor", "peers", "segmentation"}
+OWN = {"adrenal", "floor", "peers", "segmentation", "stocknet-rescored"}
 """Tables of ours, whose networks are not a paper's."""
 DECIDES = {
     "training.batch_size", "training.clip_norm", "training.epochs", "training.learning_rate", "training.optimizer",

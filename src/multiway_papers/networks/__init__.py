@@ -7,8 +7,8 @@ from multiway_papers.networks.hot_stock_classifier import HOTStockClassifierConf
 from multiway_papers.networks.language_model import OPT_125M, OPT_125M_NDLINEAR, OPT_350M, OPT_350M_NDLINEAR
 from multiway_papers.networks.language_model import CausalTransformer as CausalTransformer
 from multiway_papers.networks.language_model import CausalTransformerConfig as CausalTransformerConfig
-from multiway_papers.networks.nd_images import GridMLP as GridMLP
-from multiway_papers.networks.nd_images import GridMLPConfig as GridMLPConfig
+from multiway_papers.networks.nd_images import GridImageClassifier as GridImageClassifier
+from multiway_papers.networks.nd_images import GridImageClassifierConfig as GridImageClassifierConfig
 from multiway_papers.networks.nd_images import MixedCNN as MixedCNN
 from multiway_papers.networks.tga_controls import TGAControl as TGAControl
 from multiway_papers.networks.tga_controls import TGAControlConfig as TGAControlConfig
@@ -23,4 +23,4 @@ register("opt_350m_ndlinear", CausalTransformer, **OPT_350M_NDLINEAR)
 for control in ("no_time", "trains", "filter"):
     register(f"tga_text_classifier_{control}", TGAControl, control=control)
 register("cnn_image_classifier_mixed", MixedCNN, **CNNImageClassifierConfig.paper())
-register("grid_mlp", GridMLP)
+register("grid_image_classifier", GridImageClassifier)

@@ -10,8 +10,9 @@ from torch import nn as torch_nn
 
 from multiway import nn
 from multiway.config import Config
+from multiway.errors import ConfigError
 from multiway.models.blocks import check_sizes
-from multiway.models.choices import LayerName, build_layer, check_rank
+from multiway.models.choices import PER_AXIS, LayerName, build_layer, check_rank
 from multiway.models.cnn_image_classifier import CNNImageClassifier, CNNImageClassifierConfig
 
 
@@ -34,8 +35,8 @@ class MixedCNN(CNNImageClassifier):
             stage.extend([nn.NdLinear(sizes, sizes), torch_nn.ReLU()])  # type: ignore[operator]  # ModuleList forgets
 
 
-class GridMLPConfig(Config):
-    """Everything needed to rebuild a `GridMLP`; saved inside each run."""
+class GridImageClassifierConfig(Config):
+    """Everything needed to rebuild a `GridImageClassifier`; saved inside each run."""
 
     sizes: tuple[int, int] = (28, 28)
     """Height and width in pixels."""
@@ -55,14 +56,12 @@ class GridMLPConfig(Config):
         return self.sizes if self.in_channels == 1 else (self.in_channels, *self.sizes)
 
     @model_validator(mode="after")
-    def _sizes_fit(self) -> Self:
+    def _rank_fits(self) -> Self:
         check_rank(self.layer, self.rank)
-        if self.layer in ("nd_linear", "tensor_train") and any(len(each) != len(self.grid) for each in self.hidden):
-            raise ValueError(f"hidden grids have as many axes as the image, {self.grid}. Got {self.hidden}")
         return self
 
 
-class GridMLP(torch_nn.Module):
+class GridImageClassifier(torch_nn.Module):
     r"""A perceptron that keeps the axes of an image, the Nd-MLP of NdLinear's section 3.2.
 
     $$H_1 = \mathrm{ReLU}(\mathrm{NdLinear}(X)), \qquad H_{l+1} = \mathrm{ReLU}(\mathrm{NdLinear}(H_l)), \qquad
@@ -74,9 +73,11 @@ class GridMLP(torch_nn.Module):
         Input `(batch, in_channels, *sizes)`; output `(batch, num_classes)`.
     """
 
-    def __init__(self, config: GridMLPConfig) -> None:
+    def __init__(self, config: GridImageClassifierConfig) -> None:
         super().__init__()
         self.config = config
+        if config.layer in PER_AXIS and any(len(each) != len(config.grid) for each in config.hidden):
+            raise ConfigError(f"hidden grids have as many axes as the image, {config.grid}. Got {config.hidden}.")
         before = (config.grid, *config.hidden[:-1])
         self.layers = torch_nn.ModuleList(
             build_layer(config.layer, seen, hidden, rank=config.rank)
@@ -86,7 +87,7 @@ class GridMLP(torch_nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Class logits."""
-        check_sizes("GridMLP", x, (self.config.in_channels, *self.config.sizes))
+        check_sizes("GridImageClassifier", x, (self.config.in_channels, *self.config.sizes))
         grids = x.reshape(-1, *self.config.grid)
         for layer in self.layers:
             grids = torch.relu(layer(grids))

@@ -40,7 +40,9 @@ def test_an_nd_linear_stands_between_the_convolutions():
 def test_a_perceptron_of_grids_is_mode_products_and_a_dense_head(channels):
     torch.manual_seed(0)
     hidden = ((3, 4), (2, 3)) if channels == 1 else ((2, 3, 4), (3, 2, 3))
-    model = create_model("grid_mlp", sizes=(5, 7), in_channels=channels, hidden=hidden, num_classes=4).double()
+    model = create_model(
+        "grid_image_classifier", sizes=(5, 7), in_channels=channels, hidden=hidden, num_classes=4
+    ).double()
     x = torch.randn(3, channels, 5, 7, dtype=torch.float64)
     seen = x[:, 0] if channels == 1 else x
     for layer in model.layers:
@@ -50,7 +52,7 @@ def test_a_perceptron_of_grids_is_mode_products_and_a_dense_head(channels):
 
 def test_grids_have_the_axes_of_the_image():
     with pytest.raises(ConfigError, match=r"hidden grids have as many axes as the image, \(5, 7\)\. Got \(\(3,\),\)"):
-        create_model("grid_mlp", sizes=(5, 7), hidden=((3,),))
+        create_model("grid_image_classifier", sizes=(5, 7), hidden=((3,),))
 
 
 @pytest.mark.parametrize(

@@ -146,8 +146,11 @@ class PreparedPanel:
         published = find_published_split(config.split.protocol)
         if published is not None:
             notes = (*notes, published.note)
-        if season > config.lookback:
-            longer = f"The season of {season} steps is longer than the look-back of {config.lookback}"
+        training = borders.train[1] - config.horizon
+        if season > max(config.lookback, training):
+            longer = (
+                f"The season of {season} steps is longer than the {max(training, 0)} training rows before a forecast"
+            )
             notes = (*notes, f"{longer}, so there is no seasonal naive forecast.")
         if published is not None:
             if panel.covariates is not None:
