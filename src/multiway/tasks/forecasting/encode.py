@@ -61,6 +61,8 @@ class ForecastState(Config):
     """The largest."""
     later_low: dict[str, Floats] = Field(default_factory=dict)
     """The smallest values in the rows that candidates are refitted on, by what they then forecast."""
+    later_high: dict[str, Floats] = Field(default_factory=dict)
+    """The largest of them and of the training rows."""
     later_whole: dict[str, tuple[bool, ...]] = Field(default_factory=dict)
     """Whether all values of these rows are whole numbers."""
     later_zeros: dict[str, Floats] = Field(default_factory=dict)
@@ -82,6 +84,10 @@ class ForecastState(Config):
         """The smallest values in the rows that a use is fitted on: those of the training where nothing is refitted."""
         return self.later_low.get(use, self.low)
 
+    def high_for(self, use: str) -> Floats:
+        """The largest values in these rows."""
+        return self.later_high.get(use, self.high)
+
     def whole_for(self, use: str) -> tuple[NDArray[np.bool_], Floats]:
         """Whether all values in these rows are whole numbers, and the share of zeros among them."""
         return np.array(self.later_whole.get(use, self.whole)), self.later_zeros.get(use, self.zeros)
@@ -91,6 +97,7 @@ class ForecastState(Config):
         facts = RowFacts.of(panel.values[:row, -len(self.low) :])
         return self.replace(
             later_low={**self.later_low, use: np.minimum(self.low, facts.low)},
+            later_high={**self.later_high, use: np.maximum(self.high, facts.high)},
             later_whole={**self.later_whole, use: tuple(facts.whole.tolist())},
             later_zeros={**self.later_zeros, use: facts.zeros},
         )
@@ -174,7 +181,7 @@ class PreparedPanel:
         windows = {name: part.with_covariates(features).replace(share=panel.share) for name, part in windows.items()}
         count = config.num_targets or panel.num_variates
         low = RowFacts.of(panel.values[slice(*borders.train), -count:]).low
-        falls = (low >= 0) & (lowest_before(panel, panel.num_rows, low) < 0)
+        falls = (low >= 0) & (RowFacts.of(panel.values[:, -count:]).low < 0)
         if falls.any():
             names = list_some(list(itertools.compress(panel.names[-count:], falls)))
             rule = "values below zero come after the training rows, so the forecast may lie there too"
@@ -397,17 +404,18 @@ def join_state(state: ForecastState) -> ForecastState:
     """Of the series of all processes, in the first."""
     names, whole = join_words(state.names), of_all(np.array(state.whole), 0)
     arrays: dict[str, Any] = {name: of_all(getattr(state, name), 0) for name in ("mase_scale", "low", "high", "zeros")}
-    for name in ("later_low", "later_zeros"):
+    for name in ("later_low", "later_high", "later_zeros"):
         arrays[name] = {use: of_all(each, 0) for use, each in getattr(state, name).items()}
     arrays["later_whole"] = {use: tuple(of_all(np.array(each), 0).tolist()) for use, each in state.later_whole.items()}
     scaler = join_scalers(state.scaler)
     return state.replace(names=names, scaler=scaler, whole=tuple(whole.tolist()), **arrays)
 
 
-def sizes_of(config: ForecastConfig, state: ForecastState, low: Floats | None = None) -> Sizes:
-    """What the candidates of a run are built from; `low` has the smallest values of their rows, if not of training."""
-    scaler, low = state.target_scaler, state.low if low is None else low
-    units = Units(*(torch.from_numpy(part) for part in (scaler.mean, scaler.std, low, state.high)))
+def sizes_of(config: ForecastConfig, state: ForecastState, use: str = "") -> Sizes:
+    """What the candidates of a run are built from that are fitted for a use; those of the training rows if none."""
+    scaler = state.target_scaler
+    parts = (scaler.mean, scaler.std, state.low_for(use), state.high_for(use))
+    units = Units(*map(torch.from_numpy, parts))
     learnt = state.covariates
     return Sizes(
         lookback=config.lookback,
@@ -443,8 +451,3 @@ class RowFacts(NamedTuple):
             whole=np.asarray(((values == np.rint(values)) | ~seen).all(0)),
             zeros=(values == 0).sum(0) / np.maximum(seen.sum(0), 1),
         )
-
-
-def lowest_before(panel: Panel, row: int, low: Floats) -> Floats:
-    """The smallest value of each target before a row, which is at most `low`, that of the training rows."""
-    return np.minimum(low, RowFacts.of(panel.values[:row, -len(low) :]).low)

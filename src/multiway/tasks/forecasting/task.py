@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -116,7 +117,7 @@ def build_model(config: ForecastConfig, state: ForecastState, name: str) -> nn.M
     own = {each: every[each].build(sizes) for each in state.candidates}
     refitted = [each for each in state.candidates if config.retrains or not every[each].is_stepped]
     for use in () if config.refit == "none" else encode.USES:
-        sizes = encode.sizes_of(config, state, state.low_for(use))
+        sizes = encode.sizes_of(config, state, use)
         refits[use] = {each: every[each].build(sizes) for each in refitted}
     return WeighedForecasts(config.horizon, len(state.targets), own, refits)
 
