@@ -37,9 +37,8 @@ from multiway.tasks.forecasting.windows import Windows, all_windows, rows_observ
 from multiway.training.processes import join_arrays as of_all
 from multiway.training.processes import world
 
-SEASONS, SPAN, FEWER = (2, 7, 14), 1.5, (0.99, 0.8)
-"""Look-backs that are tried, at least so many times the usual one; and the part of its error that one has to reach,
-without a network and with one."""
+SEASONS, SPAN, LESS = (2, 7, 14), 1.5, 0.8
+"""Look-backs that are tried, at least so many times the usual one; and the part of its error that one has to reach."""
 MOST_CELLS = 20_000_000_000
 """Rows times series times the square of a look-back that is tried: some seconds."""
 USES = ("test", "future")
@@ -173,10 +172,10 @@ class PreparedPanel:
             )
         scaler = Scaler.fit(panel.values[slice(*borders.train)])
         scaled = scaler.transform(np.where(young, np.nan, panel.values))
-        covariates, training = None, panel.times[slice(*borders.train)]
+        covariates, times = None, panel.times[slice(*borders.train)]
         if panel.covariates is not None:
             roles = config.roles.replace(static=panel.covariates.columns_of("static"))
-            covariates = LearntCovariates.of(panel.covariates, roles, training, panel.frequency)
+            covariates = LearntCovariates.of(panel.covariates, roles, times, panel.frequency)
         windows = split_windows(scaled, borders, *sizes)
         if young.any():
             since = first_scored(panel, young, borders, season)
@@ -367,7 +366,7 @@ def prefer_lookback(config: ForecastConfig, panel: Panel) -> ForecastConfig:
     """A config whose usual look-back is one of several seasons in its place, if ridge errs less on validation.
 
     A look-back of four days hides the week: two, seven and fourteen seasons are tried where the rows allow it. The
-    usual one stays where none saves a hundredth of its error; or a fifth, where a network is trained on so many steps.
+    usual one stays where none saves a fifth of its error, as one stretch of validation tells no less for sure.
     """
     season, usual = config.season or season_of(panel.frequency), config.lookback
     if usual != LONGEST or panel.share is not None or find_published_split(config.split.protocol) is not None:
@@ -377,8 +376,7 @@ def prefer_lookback(config: ForecastConfig, panel: Panel) -> ForecastConfig:
     lookbacks = [seasons * season for seasons in SEASONS if SPAN * usual <= seasons * season <= most]
     if not lookbacks:
         return config
-    part = FEWER[config.trains_network(train - usual - config.horizon + 1)]
-    losses = {usual: part * _loss_of(config, panel)}
+    losses = {usual: LESS * _loss_of(config, panel)}
     losses |= {lookback: _loss_of(config.replace(lookback=lookback), panel) for lookback in lookbacks}
     return config.replace(lookback=min(losses, key=lambda each: losses[each]))
 
