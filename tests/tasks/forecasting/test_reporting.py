@@ -20,7 +20,7 @@ from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.hub import describe_run
 from multiway.tasks.page_parts import data_check, split_table, train_command
 from report_pages import Page
-from tasks.forecasting.panels import TINY, fitted, make_config
+from tasks.forecasting.panels import TINY, fitted, forecast, make_config
 
 
 @pytest.fixture(scope="module")
@@ -176,19 +176,28 @@ def short_sighted():
     return fitted(frame, network=False, season=12, lookback=8, horizon=3), frame
 
 
-def test_no_line_names_a_season_that_windows_do_not_hold(short_sighted):
-    run, _ = short_sighted
-    assert "seasonal_naive" not in {row["model"] for row in run.scores} | set(run.candidates)
-    assert "the last value" in head([run]).headline and "last year" not in head([run]).headline
-    page = report([run])
-    assert "last year" not in page and "easonal naive" not in page.replace("no seasonal naive forecast", "")
+def test_a_season_before_is_that_of_all_rows(short_sighted):
+    """Seasonal naive looks past windows that are shorter than a season, in scores, in the headline and ahead."""
+    run, frame = short_sighted
+    sales, test = frame["sales"].to_numpy(), run.prepared.borders.test
+    starts = np.arange(test[0], test[1] - 2)
+    errors = [np.abs(sales[row : row + 3] - sales[row - 12 : row - 9]) for row in starts]
+    scored = {(row["model"], row["metric"], row["scale"]): row["value"] for row in run.scores if row["split"] == "test"}
+    assert scored["seasonal_naive", "mae", "original"] == pytest.approx(np.mean(errors), rel=1e-5)
+    assert "the same month last year" in head([run]).headline
+    named = fitted(frame, network=False, season=12, lookback=8, horizon=3, answer="seasonal_naive")
+    assert forecast(named, frame, layout="wide")["sales"].to_numpy() == pytest.approx(sales[-12:-9])
 
 
-def test_a_seasonal_forecast_without_a_season_is_refused(short_sighted):
+def test_no_line_names_a_season_that_the_training_rows_do_not_hold(short_sighted):
     _, frame = short_sighted
+    run = fitted(frame, network=False, season=90, lookback=8, horizon=3)
+    assert "seasonal_naive" not in {row["model"] for row in run.scores} | set(run.candidates)
+    assert "the last value" in head([run]).headline
+    page = report([run])
+    assert "easonal naive" not in page.replace("no seasonal naive forecast", "")
     with pytest.raises(ConfigError, match=r"answer: rows, season and look-back allow naive, ridge.*seasonal_naive"):
-        fitted(frame, network=False, season=12, lookback=8, horizon=3, answer="seasonal_naive")
-    assert fitted(frame, network=False, season=12, lookback=12, horizon=3, answer="seasonal_naive").line
+        fitted(frame, network=False, season=90, lookback=8, horizon=3, answer="seasonal_naive")
 
 
 def test_a_score_over_a_season_that_the_training_rows_do_not_hold_is_undefined(short_sighted):

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, list_some
+from multiway.data.findings import Findings, list_some, quote
 from multiway.data.sources.cells import (
     EMPTY_CELLS,
     EXACT_INTEGERS,
@@ -29,6 +29,8 @@ from multiway.data.sources.cells import (
 from multiway.data.sources.columns import RawTable
 from multiway.data.sources.text import TextColumns
 
+NUMBERED = re.compile(r"Unnamed: \d+(\.\d+)*")
+"""What pandas calls a column without a name, as is an index that was written and read again."""
 GROUPED = r"[+-]?\d{1,3}(?:,\d{3})*(?:\.\d*)?"
 CERTAIN = r"[+-]?\d{1,3}(?:(?:,\d{3})+\.\d*|(?:,\d{3}){2,})"
 """What can be nothing but separators of thousands: 1,234 alone could be a decimal comma."""
@@ -78,7 +80,7 @@ def decide_columns(read: RawTable | TextColumns, spelling: Spelling, findings: F
         composed = zip(plain.columns, frame.columns, strict=True)
         texts = {new: read.columns[name] for name, new in composed if not is_text(numbers[name].dtype)}
     else:
-        frame = compose_frame(read.frame)
+        frame = compose_frame(without_row_numbers(read.frame, findings))
     signed = read_signed_numbers(frame, spelling, findings)
     texts |= {name: frame[name] for name in signed}
     frame = frame.assign(**signed) if signed else frame
@@ -87,7 +89,7 @@ def decide_columns(read: RawTable | TextColumns, spelling: Spelling, findings: F
 
 
 def without_exports(frame: pd.DataFrame, findings: Findings) -> pd.DataFrame:
-    """The same columns without what other programs put in: marks of formulas, row numbers, an empty last column.
+    """The same columns without what other programs put in: marks of formulas, and those of row numbers or nothing.
 
     Marks are undone in columns that `escape_frame` has written, none of whose formulas is without one.
     """
@@ -100,16 +102,21 @@ def without_exports(frame: pd.DataFrame, findings: Findings) -> pd.DataFrame:
             bare = present[present.str.match(r"[=+\-@\t\r\n]")]
             if present.str.startswith(QUOTE).any() and bare.str.fullmatch(NUMBER).all():
                 changed[str(name)] = text.str.replace(MARKED, "", regex=True).astype(column.dtype)
-    frame = frame.assign(**changed) if changed else frame
-    dropped = []
-    for position in {0, len(frame.columns) - 1}:
-        name = frame.columns[position]
-        if name == f"unnamed {position}" and len(frame.columns) > 2:
+    return without_row_numbers(frame.assign(**changed) if changed else frame, findings)
+
+
+def without_row_numbers(frame: pd.DataFrame, findings: Findings) -> pd.DataFrame:
+    """The same columns without those that count the rows, as pandas writes them, and without an empty last one."""
+    dropped, last = [], len(frame.columns) - 1
+    for position, name in enumerate(frame.columns if last > 1 else ()):
+        is_unnamed = position in (0, last) and name == f"unnamed {position}"
+        if is_unnamed or NUMBERED.fullmatch(str(name)):
             cells = frame[name]
-            numbers = pd.api.types.is_numeric_dtype(cells) and np.array_equal(cells, np.arange(len(cells)))
-            if numbers or (position and (cells.astype(str) == "").all()):
+            numbers = pd.api.types.is_numeric_dtype(cells) and bool((np.diff(cells) == 1).all())
+            if numbers or (is_unnamed and position and (cells.astype(str) == "").all()):
+                which = f"unnamed column {position + 1}" if is_unnamed else f"column '{quote(name)}'"
                 what = "row numbers" if numbers else "nothing"
-                findings.add("columns", "note", f"unnamed column {position + 1} holds {what} and is left out")
+                findings.add("columns", "note", f"{which} holds {what} and is left out")
                 dropped.append(name)
     return frame.drop(columns=dropped) if dropped else frame
 

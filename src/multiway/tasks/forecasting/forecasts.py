@@ -91,8 +91,11 @@ def lowest_of(past: Tensor, config: ForecastConfig, state: ForecastState, low: F
     if chosen != "auto":
         own = np.full((len(past), 1, len(low)), chosen)
     else:
-        seen = past[..., -len(low) :].double().amin(1, keepdim=True).numpy() * scaler.std + scaler.mean
-        own = (low >= 0) & (state.high > 0) & (seen >= -ROUNDED * scaler.std)
+        least, most = (
+            end.double().numpy() * scaler.std + scaler.mean
+            for end in past[..., -len(low) :].aminmax(dim=1, keepdim=True)
+        )
+        own = (low >= 0) & ((state.high > 0) | (most > ROUNDED * scaler.std)) & (least >= -ROUNDED * scaler.std)
     return np.where(own, 0.0, -np.inf)
 
 
@@ -105,7 +108,7 @@ def as_written(
     """
     kept = np.maximum(values, lowest)
     chosen, (whole, zeros) = config.output.whole, state.whole_for(use)
-    whole = whole & (state.high > state.low) if chosen == "auto" else np.full(len(state.low), chosen)
+    whole = whole & (state.high_for(use) > state.low_for(use)) if chosen == "auto" else np.full(len(state.low), chosen)
     if chosen == "auto" and not side:
         whole &= zeros < MOSTLY
     rounded = {"": np.rint, "lo": np.floor, "hi": np.ceil}[side](kept)

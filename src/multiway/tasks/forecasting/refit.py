@@ -14,7 +14,6 @@ from multiway.tasks.forecasting.encode import (
     USES,
     PreparedPanel,
     check_longer,
-    lowest_before,
     prepare_panel,
     regressors_of,
     sizes_of,
@@ -72,9 +71,11 @@ def fit_before(run: Run, panel: Panel, row: int) -> tuple[WeighedForecasts, Floa
         panel.slice(0, row), state.scaler, config.lookback, config.horizon, len(state.targets)
     ).with_covariates(regressors_of(panel, state.covariates))
     ridge = ChosenRidge(weight=model.floor.weight, common=model.floor.weight, **run.facts["selection"]["ridge"])
-    low = lowest_before(panel, row, state.low)
+    known = state.with_rows("cutoff", panel, row)
     data = Rows(windows.of_targets(), ridge)
-    return model.by(refit_candidates(sizes_of(config, state, low), model.candidates, model.every, data)), low
+    return model.by(
+        refit_candidates(sizes_of(config, known, "cutoff"), model.candidates, model.every, data)
+    ), known.low_for("cutoff")
 
 
 def refit_run(run: Run, prepared: PreparedPanel, context: Context, uses: Sequence[str] = USES) -> None:
@@ -89,7 +90,7 @@ def refit_run(run: Run, prepared: PreparedPanel, context: Context, uses: Sequenc
             config, dataclasses.replace(context, model=f"refit-{use}"), prepared.windows, model, epochs=epochs
         )
         data = Rows(windows.of_targets(), prepared.ridge, windows, training=by)
-        sizes = sizes_of(config, run.state, run.state.low_for(use))
+        sizes = sizes_of(config, run.state, use)
         used = [name for name in names if has_share or not every[name].is_stepped]
         formed = {name: each for name, each in model.every.items() if not every[name].is_searched}
         fitted = refit_candidates(sizes, used, formed, data)
