@@ -90,8 +90,8 @@ class Recursion(nn.Module, ABC):
         """States before each row from some row on, which is the first of those; and after the last one."""
         filled = history.rows if history.observed is None else _without_gaps(history.rows, history.observed)
         places = self._places(history, filled)
-        first = min(max(int(places.min()), 0), int(history.ends.min()))
-        first = first if first == int(places.min()) else 0
+        earliest = int(places.min())  # before any row where a series has no place
+        first = earliest if 0 <= earliest <= int(history.ends.min()) else 0
         known = _RUNS.get(self)
         if known is not None and _are_one(known[0], history.rows) and known[1] <= first:
             return known[1:]
