@@ -177,3 +177,23 @@ def test_all_settings_that_an_error_names_fit_together(rows, given):
 def test_settings_that_an_error_names_are_all_that_it_takes():
     with pytest.raises(DataError, match=r"\(horizon=8 split.train=0.6\), or give more rows"):
         prepare_panel(ForecastConfig.parse({"horizon": 14}), make_frame(rows=40, variates=1, freq="D"))
+
+
+def hours(*, weekly, rows=1100):
+    """Hours of a day, of which those of two days of a week are low; or a walk."""
+    hour, noise = np.arange(rows), np.random.default_rng(3).standard_normal(rows)
+    values = np.sin(2 * np.pi * hour / 24) - 3 * (hour // 24 % 7 > 4) + 0.3 * noise if weekly else noise.cumsum()
+    return pd.DataFrame({"date": pd.date_range("2024-01-01", periods=rows, freq="h"), "load": values})
+
+
+@pytest.mark.parametrize(("weekly", "expected"), [(True, 168), (False, 96)])
+def test_the_look_back_is_a_week_where_ridge_errs_less_with_it(weekly, expected):
+    config = ForecastConfig.parse({"network": False, "horizon": 24})
+    prepared = prepare_panel(config, hours(weekly=weekly))
+    assert prepared.windows["train"].lookback == expected
+    errors = {
+        lookback: prepare_panel(config.replace(lookback=lookback), hours(weekly=weekly)).ridge.validation_mse
+        for lookback in (96, 168, 336)
+    }
+    assert min(errors, key=lambda each: errors[each] * (0.8 if each == 96 else 1)) == expected
+    assert prepare_panel(config.replace(lookback=48), hours(weekly=weekly)).windows["train"].lookback == 48

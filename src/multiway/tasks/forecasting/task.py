@@ -88,8 +88,12 @@ def settle_run(config: ForecastConfig, prepared: PreparedPanel, spent: float, *,
     panel, training = prepared.panel, config.training
     found: dict[str, Any] = {name: getattr(prepared.windows["train"], name) for name in ("lookback", "horizon")}
     changes = {name: steps for name, steps in found.items() if steps != getattr(config, name)}
-    if changes:
-        words = " and ".join(f"{name} {steps}" for name, steps in changes.items())
+    longer = changes.get("lookback", 0) > config.lookback
+    told = (
+        (f"the look-back is {changes['lookback']} rows, with which ridge errs least on validation",) if longer else ()
+    )
+    if shorter := {name: steps for name, steps in changes.items() if steps < getattr(config, name)}:
+        words = " and ".join(f"{name} {steps}" for name, steps in shorter.items())
         rows = f"{prepared.borders.train[1]:,} training rows"
         warn(f"{prepared.source}: shortened to {words}, since there are {rows}.")
     if config.split != prepared.split:
@@ -104,9 +108,9 @@ def settle_run(config: ForecastConfig, prepared: PreparedPanel, spent: float, *,
     once = {} if find_published_split(config.split.protocol) is None else {"refit": "none"}
     config = config.replace(network=config.trains_network(state.windows), training=training, **once)
     if config.budget is None:
-        return Settled(config, state, () if panel.share is None else (words_on_shares(panel.share),))
+        return Settled(config, state, told if panel.share is None else (*told, words_on_shares(panel.share)))
     planned, plan = plan_epochs(config, prepared, spent)
-    return Settled(planned, encode.learn_state(planned, prepared), (plan,))
+    return Settled(planned, encode.learn_state(planned, prepared), (*told, plan))
 
 
 def build_model(config: ForecastConfig, state: ForecastState, name: str) -> nn.Module:
