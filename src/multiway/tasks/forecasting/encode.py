@@ -107,6 +107,18 @@ class ForecastState(Config):
             later_zeros={**self.later_zeros, use: facts.zeros},
         )
 
+    def outside(self, values: Floats) -> Floats:
+        """Values `(rows, variates)`; of targets, how far they lie outside all rows of the last fit, added to the mean.
+
+        Where nothing was refitted they stay as they are.
+        """
+        if "future" not in self.later_high:
+            return values
+        count = len(self.low)
+        own, others = values[:, -count:], values[:, :-count]
+        held = np.clip(own, self.low_for("future"), self.high_for("future"))
+        return np.hstack([others, self.target_scaler.mean + own - held])
+
     @property
     def targets(self) -> tuple[str, ...]:
         """Names of the variates that are forecast."""

@@ -299,8 +299,8 @@ def answer_in_words(run: Run) -> str:
 
 
 def find_far(run: Run, later: Panel) -> Sequence[Far]:
-    """Series whose last rows, which the models see, are far from the training."""
-    seen = later.values[-run.config.lookback :]
+    """Series whose last rows, which the models see, are far from the training and from all rows of the last fit."""
+    seen = run.state.outside(later.values[-run.config.lookback :])
     return far_columns(seen, later.names, run.state.scaler, f"the last {len(seen)} rows")
 
 
