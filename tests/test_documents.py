@@ -192,7 +192,7 @@ def test_the_citation_is_of_this_version_and_names_the_papers_as_their_pages_do(
     pages = [
         path.read_text()
         for path in sorted((ROOT / "docs" / "papers").glob("*.md"))
-        if path.stem not in ("README", "forecaster")
+        if path.stem not in ("README", "forecaster", "kronecker-rank")
     ]
     assert cited["version"] == multiway.__version__ and len(titles) == len(pages) == 4
     assert all(any(title in " ".join(page.split()).lower() for page in pages) for title in titles)
