@@ -320,9 +320,9 @@ OVERRIDDEN = {
 }  # fmt: skip
 SHORT = re.compile(
     r"hot-adrenal(-trainable)?|hot-(type|order|heads|components)-adrenal-.*|hot-components-.*"
-    r"|hot-(type|order|heads)-(ettm1|exchange)-.*|hot-later-code-.*|hot-etth[12]-.*|hot-exchange-(192|336)"
+    r"|hot-(type|order|heads)-(ettm1|exchange)-.*|hot-later-code-.*|hot-etth[12]-.*|hot-exchange-(192|336)|place-cnn-.*"
 )
-"""Cells of the paper's tables: one epoch of 100, many in bfloat16."""
+"""Cells of fewer epochs than their recipes, most of one, many in bfloat16."""
 
 MEANS = re.compile(r"hot-components-weather-|hot-order-ettm1-")
 """Of these, rows with the mean over patches, where the recipe now takes them all."""
