@@ -104,7 +104,7 @@ def test_bands_of_a_horizon():
 
 
 def test_weights_of_a_series_are_those_of_its_own_error_and_of_all():
-    """Against a search over the simplex: B blocks of its own, four of all, and five that say nothing."""
+    """Against a search over the simplex: B blocks of its own, four of all, and ten that say nothing."""
     series = np.stack([products((1.0, 1.2, 1.5), 35, seed).mean(0) for seed in range(4)])
     doubts, blocks = [1.0, 1.0, 3.0], 7
     found = weights_of_series(series, blocks, doubts)
@@ -113,7 +113,7 @@ def test_weights_of_a_series_are_those_of_its_own_error_and_of_all():
     points = [np.array((a, b, 1 - a - b)) for a, b in itertools.product(grid, grid) if a + b <= 1]
     for own, weights in zip(series, found.T, strict=True):
         gram = (blocks * own / np.trace(own) + 4 * mean) / (blocks + 4)
-        gram += 5 / blocks * gram.diagonal().min() * np.diag(doubts)
+        gram += 10 / blocks * gram.diagonal().min() * np.diag(doubts)
         np.testing.assert_allclose(weights, min(points, key=lambda w: w @ gram @ w), atol=0.011)
 
 

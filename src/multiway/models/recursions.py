@@ -90,8 +90,8 @@ class Recursion(nn.Module, ABC):
         """States before each row from some row on, which is the first of those; and after the last one."""
         filled = history.rows if history.observed is None else _without_gaps(history.rows, history.observed)
         places = self._places(history, filled)
-        first = min(max(int(places.min()), 0), int(history.ends.min()))
-        first = first if first == int(places.min()) else 0
+        earliest = int(places.min())  # before any row where a series has no place
+        first = earliest if 0 <= earliest <= int(history.ends.min()) else 0
         known = _RUNS.get(self)
         if known is not None and _are_one(known[0], history.rows) and known[1] <= first:
             return known[1:]
@@ -99,22 +99,22 @@ class Recursion(nn.Module, ABC):
         starts = torch.zeros_like(places) if history.observed is None else history.observed.int().argmax(0)
         stops, starts = {*(places - first).tolist()}, (starts - first).clamp_min(0)
         begins = {*starts.tolist()}
-        states = [self.begin(values[0], history.clock[first] - 1 - self.end) if len(values) else self.fitted()]
+        states = [self.begin(values[0], history.clock[first] - 1 - self.end) if len(values) else self.after_fit()]
         for step, value in enumerate(values):
             state = states.pop()
             if step and step in begins:
                 begun = self.begin(value, history.clock[first + step] - 1 - self.end)
                 state = _where(starts == step, begun, state)
             if step in stops:
-                state = _where(places - first == step, self.fitted(), state)
+                state = _where(places - first == step, self.after_fit(), state)
             states += [state, self.after(state, value)]
         if len(values) in stops:
-            states.append(_where(places - first == len(values), self.fitted(), states.pop()))
+            states.append(_where(places - first == len(values), self.after_fit(), states.pop()))
         found = [torch.stack(each) for each in zip(*states, strict=True)]
         _RUNS[self] = history.rows, first, found
         return first, found
 
-    def fitted(self) -> State:
+    def after_fit(self) -> State:
         """After the last row of the fit."""
         return tuple(getattr(self, name) for name in self.parts)
 

@@ -52,7 +52,7 @@ class Seasonal(Recursion):
         steps = (torch.arange(self.season)[:, None] + shift) % self.season
         return self.shape.gather(0, steps)
 
-    def added(self, value: Tensor, level: Tensor, season: Tensor, times: Tensor) -> tuple[Tensor, Tensor]:
+    def let_add(self, value: Tensor, level: Tensor, season: Tensor, times: Tensor) -> tuple[Tensor, Tensor]:
         """The season and whether it multiplies; it adds from the first value on that is none in a positive series."""
         falls = times & (value < NOTHING * self.units.low)
         if not bool(falls.any()):
@@ -97,7 +97,7 @@ class Smoothing(Seasonal):
         """One step of the recursion."""
         level, trend, season, times = state
         ahead = level + self.phi * trend
-        season, times = self.added(value, ahead, season, times)
+        season, times = self.let_add(value, ahead, season, times)
         error = value - ops.with_shape(ahead, season[0], times)
         by_level = error / torch.where(times, season[0], 1.0)
         moved = season[0] + self.gamma * error / torch.where(times, ahead, 1.0)
@@ -189,7 +189,7 @@ class Theta(Seasonal):
     def after(self, state: State, value: Tensor) -> State:
         """One step of exponential smoothing."""
         level, count, season, times = state
-        season, times = self.added(value, level, season, times)
+        season, times = self.let_add(value, level, season, times)
         level = torch.lerp(level, ops.without_shape(value, season[0], times), self.alpha)
         return level, count + 1, season.roll(-1, 0), times
 

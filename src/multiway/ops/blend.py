@@ -13,8 +13,8 @@ REST = 0.1
 BANDS = 4
 """Parts of a horizon: its last half, the quarter before it, the eighth before that, and the first eighth."""
 
-OTHERS, PRIOR = 4.0, 5.0
-"""Blocks of windows that what all series say, and equal weights, count for in each."""
+OTHERS, PRIOR = 4.0, 10.0
+"""Blocks of windows that what all series say, and the doubts, count for in each."""
 
 
 def horizon_bands(horizon: int) -> tuple[int, ...]:

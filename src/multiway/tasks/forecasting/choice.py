@@ -36,9 +36,11 @@ RULE = (
 )
 OF_ONE, OF_EACH = (
     " Where ridge alone has a lower error on these windows, it has all the weight.",
-    " Each series has its own, which are drawn towards those of all series.",
+    " Each series has its own, drawn towards those of all. Where little is known, classical models have more.",
 )
 """How the weights of the answer come to be, for whoever reads a report: of all series in common, or of each."""
+UNKNOWN = 2.0
+"""Times the doubt in a classical model that there is in another candidate: of few rows their mean is hard to beat."""
 ROUNDS = 10
 SMALLEST = 1e-2
 """Part of the mean absolute error that an error counts as at least, where squares are weighed by its inverse."""
@@ -227,7 +229,9 @@ def _weigh_series(products: Products, series: Floats, scale: Floats) -> Weighing
     """Weights of each series; candidates that have nothing to fit have none."""
     names, cells = products.names, products.cells
     fitted = [place for place, name in enumerate(names) if not candidates()[name].is_plain]
-    doubts = _doubts([names[place] for place in fitted], products.values[:, 0])
+    chosen = [names[place] for place in fitted]
+    known = np.array([1.0 if candidates()[name].is_classical else UNKNOWN for name in chosen])
+    doubts = (known * _doubts(chosen, products.values[:, 0])).tolist()
     alike = series / np.square(np.where(scale > 0, scale, 1.0))[:, None, None]
     blocks = max(1, len(products.values) // products.stops[0])
     own = np.zeros((len(names), len(series)))
