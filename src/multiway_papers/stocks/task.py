@@ -193,7 +193,10 @@ def summarise(run: Run) -> str:
 
 
 def facts_of_cell(runs: Sequence[Run]) -> Row:
-    """Counts, the encoder, and 95 % intervals of the means over seeds; quantiles are no rises and falls."""
+    """Counts, the encoder, and 95 % intervals by blocks of days: of the means over seeds, and of baselines.
+
+    Quantiles are no rises and falls.
+    """
     facts, config = runs[0].facts["splits"], runs[0].config
     means = {} if config.levels or not config.draws else intervals_of_means(runs)
     sides = {name: interval or (None, None) for name, interval in means.items()}
@@ -203,10 +206,20 @@ def facts_of_cell(runs: Sequence[Run]) -> Row:
             for name, ends in sides.items()
             for side, end in zip(("low", "high"), ends, strict=True)
         },
+        "intervals": intervals_of_baselines(runs[0]) if means else {},
         "encoder": runs[0].state.encoder,
         "counts": {split: part["count"] for split, part in facts.items()},
         "test_rises": facts["test"]["rises"],
     }
+
+
+def intervals_of_baselines(run: Run) -> Row:
+    """Low and high end of accuracy and correlation on the test days, by baseline and metric."""
+    found: Row = {}
+    for row in run.scores:
+        if row["split"] == "test" and row["model"] != NETWORK and row["metric"] in ("acc", "mcc"):
+            found.setdefault(row["model"], {})[row["metric"]] = [row["low"], row["high"]]
+    return found
 
 
 def find_far(run: Run, later: Samples[StockInputs]) -> Sequence[Far]:
