@@ -39,8 +39,8 @@ from multiway.training.processes import world
 
 SEASONS, SPAN, LESS = (2, 7, 14), 1.5, 0.8
 """Look-backs that are tried, at least so many times the usual one; and the part of its error that one has to reach."""
-MOST_CELLS = 20_000_000_000
-"""Rows times series times the square of a look-back that is tried: some seconds."""
+MOST_CELLS = 5_000_000_000
+"""Rows times series times the square of a look-back that is tried: a second or two."""
 USES = ("test", "future")
 """What candidates are refitted for."""
 
