@@ -24,7 +24,7 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 62_200,
+    "lines": 62_950,
     "functions": 4_200,
     "files with one reader": 22,
     "participle names": 48,

@@ -58,7 +58,7 @@ def own_parameters(row: Row) -> int | None:
 
 
 def sha256_of_data(run: Run) -> str | None:
-    """Hash of the file that a run was fitted on, or of the names and hashes of a folder's; None for data in memory.
+    """Hash of the file that a run was fitted on, or of the names and hashes of a folder's; None where there is none.
 
     It is of the bytes alone: neither of settings, as a share for the test, nor of how this version reads them. That of
     a run is of what was read, its splits included.
@@ -67,7 +67,7 @@ def sha256_of_data(run: Run) -> str | None:
         return None
     path = Path(run.task.locate(run.config.data))
     if not path.is_dir():
-        return files.sha256_of(path)
+        return files.sha256_of(path) if path.exists() else None
     inside = sorted(each for each in path.rglob("*") if each.is_file())
     lines = (f"{each.relative_to(path).as_posix()} {files.sha256_of(each)}\n" for each in inside)
     return hashlib.sha256("".join(lines).encode()).hexdigest()

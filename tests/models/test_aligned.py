@@ -51,7 +51,7 @@ def test_season_and_covariates_are_foreseen(fitted):
 def test_a_window_depends_on_itself_alone(fitted):
     past, covariates, _ = windows(*rows())
     whole = fitted(past, covariates)
-    one = fitted(past[17:18], Regressors(*(part[17:18] for part in covariates)))
+    one = fitted(past[17:18], Regressors(*(part[17:18] for part in covariates[:3])))
     assert_same(one[0], whole[17])
 
 

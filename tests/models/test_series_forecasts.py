@@ -309,7 +309,7 @@ def test_a_given_order_is_refitted(library):
 
 
 @pytest.mark.parametrize("build", [Smoothing, ArimaForecaster])
-def test_a_form_without_a_season_is_searched_again_once_there_are_two(library, build):
+def test_a_form_without_a_season_is_searched_anew_once_there_are_two(library, build):
     """A form that was found on fewer values than two seasons says nothing of the season."""
     values = monthly(48)
     model, later = (build(12, 12, single(values)) for _ in range(2))

@@ -257,9 +257,9 @@ def test_lines_end_in_the_mean_over_horizons():
 WITHOUT_FIGURES = {
     "segmentation", "hot-table-9", "tga-controls",
     "hot-components-forecast", "hot-components-volumes", "ndlinear-figure-17", "ndlinear-opt",
-    "ndlinear-opt-full", "ndlinear-table-3-searched",
+    "ndlinear-opt-full", "ndlinear-places", "ndlinear-table-3-searched",
     "ndlinear-table-7-small", "ndlinear-table-7-teacher", "ndlinear-table-7-tenth",
-    "short-hot-tables-3-5",
+    "short-hot-tables-3-5", "stocknet-rescored",
 }  # fmt: skip
 """Tables of our own, or of figures that print no values."""
 

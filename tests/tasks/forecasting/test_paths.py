@@ -55,8 +55,8 @@ def test_steps_and_series_go_together_as_their_errors():
 def test_a_run_draws_the_same_paths_each_time_around_its_answer(finished, frame):
     panel = read(finished, frame)
     middle, paths = draw_paths(finished, panel, 1000)
-    again = draw_paths(finished, panel, 1000)[1]
-    np.testing.assert_array_equal(paths, again)
+    repeated = draw_paths(finished, panel, 1000)[1]
+    np.testing.assert_array_equal(paths, repeated)
     columns = forecast_columns(finished, panel, (80,))
     np.testing.assert_array_equal(middle, columns["multiway"])
     low, high = np.quantile(paths, [0.1, 0.9], axis=0)

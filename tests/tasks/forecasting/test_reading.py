@@ -532,14 +532,14 @@ def test_a_series_of_a_longer_step_is_named(step, said):
 
 
 @pytest.mark.parametrize("start", [0, 1, 240])
-def test_an_index_that_was_written_and_read_again_is_no_series(tmp_path, start):
+def test_an_index_that_was_written_with_the_rows_is_no_series(tmp_path, start):
     """As a column that pandas names, in a frame and in a file; one that does not count rows stays."""
     times = pd.date_range("2015-01-01", periods=60, freq="MS")
     sales = pd.DataFrame({"date": times, "sales": np.sin(np.arange(60)) + 5}, index=np.arange(60) + start)
     sales.to_csv(tmp_path / "once.csv")
-    again = pd.read_csv(tmp_path / "once.csv")
-    again.to_csv(tmp_path / "twice.csv", index=True)
-    for source in (tmp_path / "once.csv", again, pd.read_csv(tmp_path / "twice.csv")):
+    reread = pd.read_csv(tmp_path / "once.csv")
+    reread.to_csv(tmp_path / "twice.csv", index=True)
+    for source in (tmp_path / "once.csv", reread, pd.read_csv(tmp_path / "twice.csv")):
         assert read_panel(source).names == ("sales",)
-    kept = again.assign(**{"Unnamed: 0": np.arange(60) ** 2})
+    kept = reread.assign(**{"Unnamed: 0": np.arange(60) ** 2})
     assert read_panel(kept).names == ("Unnamed: 0", "sales")

@@ -19,7 +19,7 @@ from tolerances import LONG32, ROUNDING64, SUMS32
 
 LIMIT = 60
 SIZES = {
-    "horizon": 3, "lookback": 5, "season": 7, "group": 2, "network": True, "answer": "network", "partner": "none",
+    "horizon": 3, "lookback": 5, "season": 5, "group": 2, "network": True, "answer": "network", "partner": "none",
     "refit": "all",
 }  # fmt: skip
 NETWORK = {"dim": 8, "num_blocks": 1, "num_heads": 2, "patch_length": 5, "dropout": 0}

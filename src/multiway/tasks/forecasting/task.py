@@ -183,6 +183,8 @@ def join_processes(run: Run) -> None:
     for name, each in weights.items():
         if apart and name.endswith("ridge.weight"):
             weights[name] = torch.from_numpy(join_arrays(each.numpy(), 0))
+        if name == "own":  # weights of each series
+            weights[name] = torch.from_numpy(join_arrays(each.numpy(), 1))
     run.state = encode.join_state(run.state)
     if is_main():
         run.calibration |= {name: torch.from_numpy(each) for name, each in bands.items()}
