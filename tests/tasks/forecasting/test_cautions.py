@@ -73,7 +73,7 @@ def test_python_warns_at_the_fit_and_when_a_forecaster_is_loaded(tmp_path):
 @pytest.mark.slow
 def test_the_bands_of_a_short_series_differ_and_hold_what_they_claim():
     with pytest.warns(MultiwayWarning):
-        rows = [row for seed in range(7) for row in cover(seed, 120)]
+        rows = [row for seed in range(16) for row in cover(seed, 120)]
     held = {level: np.mean([row["coverage"] for row in rows if row["level"] == level]) for level in (80.0, 95.0)}
     alone = {level: np.mean([row["conformal"] for row in rows if row["level"] == level]) for level in (80.0, 95.0)}
     assert 0.75 < held[80.0] < 0.92 and 0.92 < held[95.0] < 1

@@ -282,12 +282,6 @@ def test_a_large_offset_does_not_change_the_scores(frame):
     np.testing.assert_allclose(plain, offset, rtol=COARSE32)
 
 
-def test_notes_say_what_the_splits_cannot_bear(frame):
-    usual = prepare_panel(make_config(levels=(80.0,)), frame).notes
-    [season] = prepare_panel(make_config(season=24, levels=(80.0,)), frame).notes[len(usual) :]
-    assert "season of 24 steps is longer than the look-back of 12" in season
-
-
 def test_resuming_a_finished_run_loads_it_and_takes_away_what_a_kill_after_the_seal_left(finished):
     state = finished.folder.path / "state" / "part"
     state.mkdir(parents=True)

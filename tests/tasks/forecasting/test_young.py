@@ -64,15 +64,19 @@ def ridge_error(run):
 
 
 def expected_error(run, frame, since):
-    """The same by hand: windows whose targets begin at a row or later, on the scale of the values before it."""
+    """The same by hand: windows whose targets begin at a row or later, on the scale of the values before it.
+
+    No value is below zero, and so no forecast is.
+    """
     rows, weight = frame["series 1"].to_numpy(), run.model.refits["test"]["ridge"].weight
-    scaled = (rows - np.nanmean(rows[:since])) / np.nanstd(rows[:since])
+    mean, deviation = np.nanmean(rows[:since]), np.nanstd(rows[:since])
+    scaled, zero = (rows - mean) / deviation, -mean / deviation
     missed = []
     for first in range(since, 297):
         past, future = scaled[first - 12 : first], scaled[first : first + 4]
         past = np.where(np.isnan(past), past[~np.isnan(past)][0], past)
         matrix = weight[min(1, len(weight) - 1)].double().numpy()
-        missed.append((past[-1] + matrix @ (past - past[-1]) - future) ** 2)
+        missed.append((np.maximum(past[-1] + matrix @ (past - past[-1]), zero) - future) ** 2)
     return np.mean(missed)
 
 
