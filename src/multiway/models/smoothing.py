@@ -86,7 +86,7 @@ class Smoothing(Seasonal):
     def __init__(self, horizon: int, season: int, units: Units) -> None:
         super().__init__(horizon, season, units)
         for name, start in {"alpha": 0.5, "beta": 0.0, "gamma": 0.0, "phi": 0.0, "trend": 0.0}.items():
-            self.register_buffer(name, torch.full_like(self.level, start))
+            self.register_buffer(name, torch.full(self.level.shape, start, dtype=self.level.dtype))
 
     def begin(self, value: Tensor, shift: Tensor) -> State:
         """At the first value, with the trend and the season of the fit."""
@@ -179,7 +179,7 @@ class Theta(Seasonal):
     def __init__(self, horizon: int, season: int, units: Units) -> None:
         super().__init__(horizon, season, units)
         for name, start in {"alpha": 0.5, "intercept": 0.0, "slope": 0.0, "count": 0.0}.items():
-            self.register_buffer(name, torch.full_like(self.level, start))
+            self.register_buffer(name, torch.full(self.level.shape, start, dtype=self.level.dtype))
 
     def begin(self, value: Tensor, shift: Tensor) -> State:
         """At the first value, with the season of the fit."""
