@@ -148,6 +148,8 @@ class _Undrawn(TorchFunctionMode):
             return args[0] if args else given["tensor"]
         if func is torch.eye:
             return torch.empty(args[0], args[-1], **given)
+        if func in (torch.rand, torch.randn):
+            return torch.empty(*args, **{name: each for name, each in given.items() if name != "generator"})
         return func(*args, **given)
 
 
