@@ -72,9 +72,7 @@ def backtest_command(
     """Forecast from past moments of a file and score each, or trade by stock predictions."""
     chosen = options.read_options("backtest", workflows.task_name(run), own)
     answer = workflows.backtest(run, data=data, out=out, options=chosen, overwrite=overwrite, model=model, raw=raw)
-    _say_which(run)
-    rows = show.in_words(answer.rows(), answer.words)
-    return Output(lines=[answer.told, *show.align_rows(rows), *answer.notes], document=lambda: _document(answer))
+    return _output_in_columns(run, answer)
 
 
 def anomalies_command(
@@ -89,9 +87,7 @@ def anomalies_command(
     """List past values that lie outside the bands of a forecast, the farthest first."""
     chosen = options.read_options("anomalies", workflows.task_name(run), own)
     answer = workflows.anomalies(run, data=data, out=out, options=chosen, overwrite=overwrite, raw=raw)
-    _say_which(run)
-    rows = show.in_words(answer.rows(), answer.words)
-    return Output(lines=[answer.told, *show.align_rows(rows), *answer.notes], document=lambda: _document(answer))
+    return _output_in_columns(run, answer)
 
 
 def update_command(
@@ -124,6 +120,13 @@ def explain_command(
 def _output(answer: "workflows.Answer") -> Output:
     head = answer.told if answer.is_table else ""
     return Output(lines=answer.lines(), document=lambda: _document(answer), head=head)
+
+
+def _output_in_columns(run: Path, answer: "workflows.Answer") -> Output:
+    """Rows in columns for a reader, whether or not a file holds more of them."""
+    _say_which(run)
+    rows = show.in_words(answer.rows(), answer.words)
+    return Output(lines=[answer.told, *show.align_rows(rows), *answer.notes], document=lambda: _document(answer))
 
 
 def _document(answer: "workflows.Answer") -> dict[str, Any]:

@@ -5,8 +5,8 @@ Of intermittent series: how often there is anything, times how much there is the
 
 import functools
 import itertools
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -35,6 +35,8 @@ class Seasonal(Recursion):
     level: Tensor
     shape: Tensor
     times: Tensor
+    starts: ClassVar[Mapping[str, float]]
+    """Other numbers of each series, and what they are before a fit."""
 
     def __init__(self, horizon: int, season: int, units: Units) -> None:
         super().__init__(horizon, season, units)
@@ -42,6 +44,8 @@ class Seasonal(Recursion):
         self.level = nn.Buffer(torch.zeros(count, dtype=torch.float64))
         self.shape = nn.Buffer(torch.zeros(season, count, dtype=torch.float64))
         self.times = nn.Buffer(torch.zeros(count, dtype=torch.bool))
+        for name, start in self.starts.items():
+            self.register_buffer(name, torch.full((count,), start, dtype=torch.float64))
 
     def start_at(self, series: int, values: Values) -> None:
         """Exponential smoothing of weight one half."""
@@ -82,11 +86,7 @@ class Smoothing(Seasonal):
     phi: Tensor
     trend: Tensor
     parts = ("level", "trend", "shape", "times")
-
-    def __init__(self, horizon: int, season: int, units: Units) -> None:
-        super().__init__(horizon, season, units)
-        for name, start in {"alpha": 0.5, "beta": 0.0, "gamma": 0.0, "phi": 0.0, "trend": 0.0}.items():
-            self.register_buffer(name, torch.full(self.level.shape, start, dtype=self.level.dtype))
+    starts: ClassVar = {"alpha": 0.5, "beta": 0.0, "gamma": 0.0, "phi": 0.0, "trend": 0.0}
 
     def begin(self, value: Tensor, shift: Tensor) -> State:
         """At the first value, with the trend and the season of the fit."""
@@ -175,11 +175,7 @@ class Theta(Seasonal):
     slope: Tensor
     count: Tensor
     parts = ("level", "count", "shape", "times")
-
-    def __init__(self, horizon: int, season: int, units: Units) -> None:
-        super().__init__(horizon, season, units)
-        for name, start in {"alpha": 0.5, "intercept": 0.0, "slope": 0.0, "count": 0.0}.items():
-            self.register_buffer(name, torch.full(self.level.shape, start, dtype=self.level.dtype))
+    starts: ClassVar = {"alpha": 0.5, "intercept": 0.0, "slope": 0.0, "count": 0.0}
 
     def begin(self, value: Tensor, shift: Tensor) -> State:
         """At the first value, with the season of the fit."""

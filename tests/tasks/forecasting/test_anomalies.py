@@ -6,7 +6,7 @@ import pytest
 
 from command import printed
 from multiway import Forecaster
-from multiway.errors import ConfigError
+from multiway.errors import ConfigError, DataError
 from multiway.tasks.forecasting import anomalies
 from multiway.tasks.forecasting.anomalies import score_values
 from multiway.tasks.forecasting.forecasts import forecast_columns
@@ -41,6 +41,11 @@ def test_one_value_that_is_out_of_line_is_the_farthest(finished, frame):
     table = score_values(finished, read(finished, odd), 99).sort_values("score", ascending=False)
     assert (table["unique_id"].iloc[0], table["ds"].iloc[0]) == ("series 1", frame["date"][290])
     assert table["score"].iloc[0] > 10
+
+
+def test_a_history_without_a_look_back_is_refused_in_one_line(finished, frame):
+    with pytest.raises(DataError, match=f"anomalies need {LOOKBACK + 1} rows; there are {LOOKBACK}"):
+        score_values(finished, read(finished, frame.iloc[:LOOKBACK]))
 
 
 def test_the_command_lists_what_lies_outside_and_writes_all(finished, tmp_path):

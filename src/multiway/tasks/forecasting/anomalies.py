@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 
+from multiway.errors import DataError
 from multiway.tasks.forecasting.calendar import time_like
 from multiway.tasks.forecasting.forecasts import backtest_frame
 from multiway.tasks.forecasting.panel import Panel
@@ -28,16 +29,22 @@ def score_values(run: Run, panel: Panel, level: float = LEVEL) -> pd.DataFrame:
 
     Args:
         run: A fitted run.
-        panel: The history. Where it has covariates, its last rows up to a horizon are left out, as no forecast from
-            before them has all that is known ahead.
+        panel: The history. Where it has covariates, or no known step, its last rows up to a horizon are left out, as no
+            forecast from before them has all that is known ahead.
         level: Of the band in percent.
 
     Returns:
         `unique_id, ds, y, multiway, multiway-lo-99, multiway-hi-99, score, fitted`, where `fitted` says that a value is
         among the rows of the fit, so that its score is too low.
+
+    Raises:
+        DataError: No value has a look-back before it.
     """
     whole, horizon = _with_steps_after(panel, run.config.horizon - 1), run.config.horizon
     ends = np.arange(run.config.lookback, whole.num_rows - horizon + 1)
+    if not len(ends):
+        needed = run.config.lookback + horizon - (whole.num_rows - panel.num_rows)
+        raise DataError(f"{panel.source}: anomalies need {needed} rows; there are {panel.num_rows}. Give more of them.")
     size = max(1, MAX_CELLS // (horizon * len(run.state.targets)))
     parts = []
     for start in range(0, len(ends), size):
@@ -53,8 +60,12 @@ def score_values(run: Run, panel: Panel, level: float = LEVEL) -> pd.DataFrame:
 
 
 def _with_steps_after(panel: Panel, steps: int) -> Panel:
-    """A panel with rows without values after its last, so that a window of a horizon begins at each of its own."""
-    if steps == 0 or panel.covariates is not None:
+    """A panel with rows without values after its last, so that a window of a horizon begins at each of its own.
+
+    As it is where nothing is known of these rows: their covariates, or the step between times.
+    """
+    is_counted = panel.frequency is not None or not isinstance(panel.times, pd.DatetimeIndex)
+    if steps == 0 or panel.covariates is not None or not is_counted:
         return panel
     values = np.vstack([panel.values, np.full((steps, panel.num_variates), np.nan)])
     return dataclasses.replace(panel, values=values, times=panel.times.append(panel.future_times(steps)))

@@ -1,6 +1,6 @@
 """Sample paths of a forecast, and the totals that follow from them: over steps, and over groups of series."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,8 @@ from multiway.tasks.run import Run
 
 OF_TOTALS = 2000
 """Paths that the bands of a total come from."""
+MAX_CELLS = 5_000_000
+"""Of sample paths that are drawn at once."""
 ALL = "all"
 """The total of all series."""
 
@@ -42,9 +44,9 @@ def forecast_table(
     """What `predict` answers after the last row of a panel: each step, sample paths, sums of steps, or sums of groups.
 
     Raises:
-        ConfigError: More than one of the last three is asked for, or an option does not fit.
+        ConfigError: More than one of the last four is asked for, or an option does not fit.
     """
-    tables = {"paths": paths is not None, "total": total, "hierarchy": bool(hierarchy)}
+    tables = {"quantiles": len(quantiles) > 0, "paths": paths is not None, "total": total, "hierarchy": bool(hierarchy)}
     chosen = [name for name, is_chosen in tables.items() if is_chosen]
     if len(chosen) > 1:
         raise ConfigError(f"predict: {list_some(chosen)} are tables of their own. Give one of them.")
@@ -58,11 +60,12 @@ def forecast_table(
     return future_frame(run, panel, levels, layout, quantiles, plan)
 
 
-def draw_paths(run: Run, panel: Panel, count: int, plan: Covariates | None = None) -> tuple[Floats, Floats]:
-    """The answer after the last row of a panel, `(horizon, targets)`, and sample paths `(paths, horizon, targets)`.
+def draw_paths(run: Run, panel: Panel, count: int, plan: Covariates | None = None) -> tuple[Floats, Iterator[Floats]]:
+    """The answer after the last row of a panel, `(horizon, targets)`, and sample paths in parts of some at a time.
 
     Each value has the distribution that the bands have. Steps of a path, and series, go together as the errors of one
-    window out of time did. The seed is that of the run; all is in the units of the panel.
+    window out of time did. The seed is that of the run; all is in the units of the panel. A part is `(paths, horizon,
+    targets)`.
 
     Raises:
         ConfigError: The answer is not the run's own, whose bands these are; or there is to be no path.
@@ -72,13 +75,17 @@ def draw_paths(run: Run, panel: Panel, count: int, plan: Covariates | None = Non
     if run.answer.name != run.facts["selection"]["answer"]:
         raise ConfigError(f"predict: paths and totals are of the run's own answer. Leave out {run.answer.name}.")
     ahead = look_ahead(run, panel, plan=plan)
-    offsets = stretch(ahead.bands.draw(count, run.config.training.seed), ahead.scale).numpy()
-    return ahead.written(ahead.middle), ahead.written(ahead.middle + offsets)
+    size = max(1, MAX_CELLS // ahead.middle.size)
+    sizes = [min(size, count - first) for first in range(0, count, size)]
+    draws = (ahead.bands.draw(each, run.config.training.seed + part) for part, each in enumerate(sizes))
+    paths = (ahead.written(ahead.middle + stretch(offsets, ahead.scale).numpy()) for offsets in draws)
+    return ahead.written(ahead.middle), paths
 
 
 def path_frame(run: Run, panel: Panel, count: int, plan: Covariates | None = None) -> pd.DataFrame:
     """Sample paths as rows: `unique_id, ds, path, multiway`."""
-    (_, paths), times = draw_paths(run, panel, count, plan), panel.future_times(run.config.horizon)
+    (_, parts), times = draw_paths(run, panel, count, plan), panel.future_times(run.config.horizon)
+    paths = np.concatenate([*parts])
     names, series = run.state.targets, len(run.state.targets)
     return pd.DataFrame(
         {
@@ -92,8 +99,8 @@ def path_frame(run: Run, panel: Panel, count: int, plan: Covariates | None = Non
 
 def total_frame(run: Run, panel: Panel, levels: Sequence[float], plan: Covariates | None = None) -> pd.DataFrame:
     """The sum of the steps of each series, with bands: `unique_id, first, last, multiway, multiway-lo-80, …`."""
-    (forecast, paths), times = draw_paths(run, panel, OF_TOTALS, plan), panel.future_times(run.config.horizon)
-    columns = _add_bands(forecast.sum(0), paths.sum(1), levels)
+    (forecast, parts), times = draw_paths(run, panel, OF_TOTALS, plan), panel.future_times(run.config.horizon)
+    columns = _add_bands(forecast.sum(0), np.concatenate([paths.sum(1) for paths in parts]), levels)
     return pd.DataFrame({"unique_id": list(run.state.targets), "first": times[0], "last": times[-1], **columns})
 
 
@@ -116,12 +123,13 @@ def hierarchy_frame(
         ConfigError: A column does not name the series, or as for `draw_paths`.
     """
     groups = group_series(run.state.targets, run.state.columns.ids, order)
-    (forecast, paths), times = draw_paths(run, panel, OF_TOTALS, plan), panel.future_times(run.config.horizon)
-    parts = []
-    for (level, name), places in groups.items():
-        columns = _add_bands(forecast[:, places].sum(-1), paths[..., places].sum(-1), levels)
-        parts.append(pd.DataFrame({"level": level, "unique_id": name, "ds": times, **columns}))
-    return pd.concat(parts, ignore_index=True)
+    (forecast, parts), times = draw_paths(run, panel, OF_TOTALS, plan), panel.future_times(run.config.horizon)
+    sums = [[paths[..., places].sum(-1) for places in groups.values()] for paths in parts]
+    tables = []
+    for ((level, name), places), totals in zip(groups.items(), zip(*sums, strict=True), strict=True):
+        columns = _add_bands(forecast[:, places].sum(-1), np.concatenate(totals), levels)
+        tables.append(pd.DataFrame({"level": level, "unique_id": name, "ds": times, **columns}))
+    return pd.concat(tables, ignore_index=True)
 
 
 def group_series(names: Sequence[str], ids: Sequence[str], order: Sequence[str]) -> dict[tuple[str, str], list[int]]:
