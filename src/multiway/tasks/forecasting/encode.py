@@ -238,7 +238,7 @@ class PreparedPanel:
 
     @property
     def source(self) -> str:
-        """File name, or "frame"."""
+        """File name, or "the table" of data in memory."""
         return self.panel.source
 
     def content(self) -> Iterator[object]:

@@ -158,7 +158,7 @@ def keep_first(run: Run, prepared: PreparedPanel, context: Context) -> None:
         return
     path = context.folder.state_dir / FIRST
     files.make_folder(path.parent, parents=False)
-    write_table(frame, path)
+    write_table(run.state.columns.rename(frame), path)
     if context.progress:
         tell(f"first forecast, by ridge: {path}")
 

@@ -167,6 +167,8 @@ def _read(source: object, options: ReadOptions, roles: Roles, later: Later | Non
     covariates = read_covariates(table, roles, np.concatenate([draft.origin, ahead]), findings)
     if covariates is not None:
         covariates = whole_covariates(covariates, draft)
+    seen, ids = column_names(source), () if long is None else long.ids
+    value = None if long is None else long.value
     return Panel(
         values=draft.values,
         times=draft.times,
@@ -178,10 +180,11 @@ def _read(source: object, options: ReadOptions, roles: Roles, later: Later | Non
         warned=findings.warnings(),
         columns=Columns(
             time=time,
-            ids=() if long is None else long.ids,
-            value=None if long is None else long.value,
+            ids=ids,
+            value=value,
             day_first=day_first,
             zone=zone_of(draft.times),
+            made=tuple(name for name in (time, *ids, value) if name is not None and name not in seen) if seen else (),
         ),
         covariates=covariates,
     )
