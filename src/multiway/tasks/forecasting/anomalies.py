@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from multiway.errors import DataError
-from multiway.tasks.forecasting.calendar import time_like
+from multiway.tasks.forecasting.calendar import time_kept
 from multiway.tasks.forecasting.forecasts import backtest_frame
 from multiway.tasks.forecasting.panel import Columns, Panel
 from multiway.tasks.protocol import OURS
@@ -55,7 +55,7 @@ def score_values(run: Run, panel: Panel, level: float = LEVEL) -> pd.DataFrame:
     off = (table["y"] - table[OURS]).to_numpy()
     edge = np.where(off < 0, table[low], table[high]) - table[OURS].to_numpy()
     score = np.divide(off, edge, where=edge != 0, out=np.where(off == 0, 0.0, np.inf))
-    first = time_like(panel.times, run.facts["splits"]["test"]["first"])
+    first = time_kept(panel.times, run.facts["splits"]["test"]["first"])
     columns: Columns = run.state.columns
     return columns.rename(table.assign(score=score, fitted=(table["ds"] < first).to_numpy()).reset_index(drop=True))
 

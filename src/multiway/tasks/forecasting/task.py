@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from multiway.data.matching import Far, far_columns
+from multiway.data.scaling import Floats
 from multiway.data.writing import check_target, write_table
 from multiway.errors import ConfigError, Fix, warn
 from multiway.explain import save_explanation
@@ -23,6 +24,7 @@ from multiway.tasks.forecasting import encode, forecasts, refit, scores
 from multiway.tasks.forecasting.anomalies import LEVEL, score_values
 from multiway.tasks.forecasting.audit import audit_forecast
 from multiway.tasks.forecasting.bands import PARTS, SHARES, Bands, calibration_of, stretch
+from multiway.tasks.forecasting.calendar import time_kept
 from multiway.tasks.forecasting.candidate import Rows, Training, candidates, fit_candidates
 from multiway.tasks.forecasting.choice import decide
 from multiway.tasks.forecasting.config import FORECAST, ForecastConfig, find_published_split
@@ -311,13 +313,23 @@ def answer_in_words(run: Run) -> str:
 
 def find_far(run: Run, later: Panel) -> Sequence[Far]:
     """Series whose last rows, which the models see, are far from the training and from all rows of the last fit."""
-    seen = run.state.outside(later.values[-run.config.lookback :])
+    seen = run.state.outside(_without_trend(run, later)[-run.config.lookback :])
     return far_columns(seen, later.names, run.state.scaler, f"the last {len(seen)} rows")
 
 
 def find_far_scored(run: Run, prepared: PreparedPanel) -> Sequence[Far]:
     """Series that are far from the training in any of the rows that are scored."""
-    return far_columns(prepared.panel.values, prepared.panel.names, run.state.scaler, "rows")
+    return far_columns(_without_trend(run, prepared.panel), prepared.panel.names, run.state.scaler, "rows")
+
+
+def _without_trend(run: Run, panel: Panel) -> Floats:
+    """Values of a panel, those of targets without what the trend of the training rows explains."""
+    state, part = run.state, run.facts["splits"]["train"]
+    first, last = (time_kept(panel.times, part[name]) for name in ("first", "last"))
+    rows = np.asarray((panel.times - last) / ((last - first) / (part["rows"] - 1)), float)
+    own = panel.values[:, -len(state.targets) :]
+    nearest = state.trend.nearest(own, rows, state.target_scaler.mean)
+    return np.hstack([panel.values[:, : -len(state.targets)], nearest])
 
 
 def answer_data(run: Run, data: str | None, out: Path | None, options: Row) -> Answer:
