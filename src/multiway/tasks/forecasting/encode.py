@@ -41,6 +41,8 @@ SEASONS, SPAN, LESS = (2, 7, 14), 1.5, 0.8
 """Look-backs that are tried, at least so many times the usual one; and the part of its error that one has to reach."""
 MOST_CELLS = 5_000_000_000
 """Rows times series times the square of a look-back that is tried: a second or two."""
+SELDOM = 0.005
+"""Share of steps from which on it is said that nothing had been issued for them."""
 USES = ("test", "future")
 """What candidates are refitted for."""
 
@@ -187,7 +189,8 @@ class PreparedPanel:
         covariates, times = None, panel.times[slice(*borders.train)]
         if panel.covariates is not None:
             roles = config.roles.replace(static=panel.covariates.columns_of("static"))
-            covariates = LearntCovariates.of(panel.covariates, roles, times, panel.frequency)
+            covariates = LearntCovariates.of(panel.covariates, roles, times, panel.frequency, season)
+            notes = (*notes, *_words_on_reach(panel, config.horizon))
         windows = split_windows(scaled, borders, *sizes)
         if young.any():
             since = first_scored(panel, young, borders, season)
@@ -249,6 +252,8 @@ class PreparedPanel:
         yield from (self.panel.names, self.panel.times.to_numpy(), self.panel.values)
         if (covariates := self.panel.covariates) is not None:
             yield from (covariates.names, covariates.values, *itertools.chain(*covariates.words.items()))
+            if (vintages := covariates.vintages) is not None:
+                yield from (vintages.row, vintages.series, vintages.since, vintages.values)
 
     @property
     def refit_rows(self) -> dict[str, int]:
@@ -274,6 +279,17 @@ class PreparedPanel:
     def ridge(self) -> ChosenRidge:
         """The ridge forecast, fitted when it is first needed."""
         return choose_ridge(self.windows["train"].of_targets(), self.windows["validation"].of_targets())
+
+
+def _words_on_reach(panel: Panel, horizon: int) -> Iterator[str]:
+    """Of which share of the steps of forecasts nothing had been issued, a line for each covariate with some."""
+    assert panel.covariates is not None
+    row = np.arange(panel.num_rows)[:, None]
+    for name in panel.covariates.columns_of("future") if panel.covariates.vintages is not None else ():
+        ahead = (row - panel.covariates.first_known(name, panel.num_rows))[horizon:]
+        share = 1 - float(np.clip(ahead / horizon, 0, 1).mean())
+        if share >= SELDOM:
+            yield f"{name}: of {share:.0%} of the steps ahead nothing had been issued, and the season before stands in"
 
 
 def regressors_of(panel: Panel, learnt: LearntCovariates | None) -> Regressors:
