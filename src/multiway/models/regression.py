@@ -36,7 +36,7 @@ class Issued(NamedTuple):
     season: int
     first: int = 0
 
-    def known_by(self, starts: Tensor, lookback: int, horizon: int) -> tuple[Tensor, Tensor]:
+    def look_up(self, starts: Tensor, lookback: int, horizon: int) -> tuple[Tensor, Tensor]:
         """Features of windows: the last issued up to the last row of each past.
 
         `(batch, lookback + horizon, series, features)`, and `(batch, lookback, series, features)`.
@@ -108,7 +108,7 @@ class Regressors(NamedTuple):
             for rows, span in ((self.known, lookback + horizon), (self.seen, lookback))
         )
         if self.issued is not None:
-            ahead, seen = self.issued.known_by(starts, lookback, horizon)
+            ahead, seen = self.issued.look_up(starts, lookback, horizon)
             known[..., self.issued.start : self.issued.start + ahead.shape[-1]] = ahead
         return Regressors(known, seen, self.clock[starts + lookback])
 

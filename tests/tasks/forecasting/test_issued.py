@@ -13,28 +13,13 @@ from multiway.errors import ConfigError, DataError, MultiwayWarning
 from multiway.tasks.forecasting import ForecastConfig
 from multiway.tasks.forecasting.audit import audit_forecast
 from multiway.tasks.forecasting.encode import PreparedPanel, prepare_panel
+from tasks.forecasting.panels import weather
 from tolerances import LONG32, SUMS32
 
-LOOKBACK, HORIZON, DAYS = 21, 8, 160
-DAY = pd.Timedelta(days=1)
+LOOKBACK, HORIZON = 21, 8
+DAY, DAYS = pd.Timedelta(days=1), 160
 ISSUED = {"future": ("temp",), "issued": "issued"}
 SIZES = {"lookback": LOOKBACK, "horizon": HORIZON, "network": False, "calendar": False}
-
-
-def weather(days: int = DAYS, reach: int = 10, seed: int = 0, noise: float = 0.5, step: object = DAY) -> pd.DataFrame:
-    """Loads that follow the temperature, forecasts of it for the next steps made at each, and what it was, two late."""
-    rng, rows, start = np.random.default_rng(seed), [], pd.Timestamp("2022-03-01")
-    temp = np.zeros(days + reach)
-    for day in range(1, len(temp)):
-        temp[day] = 0.8 * temp[day - 1] + rng.normal()
-    load = 50 + 5 * temp[:days] + np.array([0, 1, 2, 3, 2, 1, 0])[np.arange(days) % 7] + rng.normal(size=days)
-    for made in range(days):
-        error = noise * rng.normal(size=reach).cumsum()
-        rows += [(made + lead, made, temp[made + lead] + error[lead - 1]) for lead in range(1, reach)]
-    rows += [(day, day + 2, temp[day]) for day in range(days)]
-    frame = pd.DataFrame(rows, columns=["date", "issued", "temp"])
-    frame["load"] = frame["date"].map(dict(enumerate(load)))
-    return frame.assign(date=start + frame["date"] * step, issued=start + frame["issued"] * step)
 
 
 def two_stores(frame: pd.DataFrame) -> pd.DataFrame:
@@ -122,7 +107,7 @@ CASES: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], dict[str, object]
     "words": (words, {}),
     "what is known of the past comes late": (late_visitors, {"past": ("visitors",)}),
     "whole numbers for times": (in_numbers, {}),
-    "hours": (lambda frame: weather(step=pd.Timedelta(hours=1)), {"season": 6}),
+    "hours": (lambda frame: weather(step="h"), {"season": 6}),
 }
 PARTS = (("known", "future", LOOKBACK + HORIZON), ("seen", "past", LOOKBACK))
 
@@ -368,7 +353,7 @@ def test_of_rows_of_one_issue_the_first_or_the_last_may_stay():
     for policy, expected in (("first", frame.loc[row, "temp"]), ("last", 9.0)):
         prepared = prepare_panel(issued_config(read={"duplicates": policy}), twice)
         day = prepared.panel.times.get_loc(frame.loc[row, "date"])
-        assert prepared.panel.covariates.known_by(len(prepared.panel.times) - 1)[day, 0, 0] == expected
+        assert prepared.panel.covariates.at(len(prepared.panel.times) - 1)[day, 0, 0] == expected
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ class Vintages:
         values = self.values[kept]
         return type(self)(row=self.row[kept] - start, series=self.series[kept], since=since, values=values)
 
-    def filled(self) -> Self:
+    def fill(self) -> Self:
         """The last of each cell and row of issue, with what an earlier one says where it says nothing."""
         cell = np.column_stack([self.row, self.series])
         begins = np.append(True, (cell[1:] != cell[:-1]).any(1))[: len(cell)]
@@ -64,7 +64,7 @@ class Vintages:
         values = pd.DataFrame(self.values).groupby(begins.cumsum()).ffill().to_numpy()
         return dataclasses.replace(self, values=values).take(ends)
 
-    def known_by(self, cutoffs: NDArray[np.int64], series: int) -> NDArray[np.float64]:
+    def at(self, cutoffs: NDArray[np.int64], series: int) -> NDArray[np.float64]:
         """The last values of every row that were known at a row of its own, `(rows, series, columns)`; NaN if none."""
         values = np.full((len(cutoffs), series, self.values.shape[1]), np.nan)
         own = self.take(self.row < len(cutoffs))
@@ -106,13 +106,13 @@ class Covariates:
             vintages = moved.take(sorting[moved.series[sorting] >= 0])
         return dataclasses.replace(self, values=values, vintages=vintages)
 
-    def known_by(self, row: int | NDArray[np.int64]) -> NDArray[np.float64]:
+    def at(self, row: int | NDArray[np.int64]) -> NDArray[np.float64]:
         """Values as they were known at a row, or each at one of its own."""
         if self.vintages is None:
             return self.values
         count, series = self.values.shape[:2]
         fixed = np.array([role == "static" for role in self.roles])
-        return np.where(fixed, self.values, self.vintages.known_by(np.broadcast_to(row, count), series))
+        return np.where(fixed, self.values, self.vintages.at(np.broadcast_to(row, count), series))
 
     def columns_of(self, role: Role) -> tuple[str, ...]:
         """Columns of a role."""
@@ -139,11 +139,11 @@ class Covariates:
     def ahead(self, row: int, horizon: int) -> Self:
         """Rows from one on that a forecast from before it knows; what it does not know is missing."""
         values = np.full((horizon, *self.values.shape[1:]), np.nan)
-        there = self.known_by(row - 1)[row : row + horizon]
+        there = self.at(row - 1)[row : row + horizon]
         values[: len(there)] = there
         return dataclasses.replace(self, values=values, vintages=None)
 
-    def followed_by(self, plan: Self, row: int) -> Self:
+    def append(self, plan: Self, row: int) -> Self:
         """Rows before one, and those of a plan after them, which is known from the first row on."""
         words, ahead = dict(self.words), np.full((len(plan.values), *self.values.shape[1:]), np.nan)
         for place, name in enumerate(plan.names):
@@ -235,7 +235,7 @@ class LearntCovariates(Config):
     @classmethod
     def of(cls, covariates: Covariates, roles: Roles, times: pd.Index, frequency: str | None, season: int) -> Self:
         """Learn from the training rows, which are the first, at these times."""
-        training = covariates.known_by(len(times) - 1)[: len(times)]
+        training = covariates.at(len(times) - 1)[: len(times)]
         levels = {
             name: tuple(words[int(code)] for code in _present(training[..., place]))
             for place, name in enumerate(covariates.names)

@@ -111,9 +111,9 @@ def read_issued(
     vintages = Vintages(row=rows.row[places], series=rows.series[places], since=since, values=values[places, 0])
     if options.duplicates == "error":
         keys = np.column_stack([vintages.row, vintages.series, moment[order]])
-        again = 1 + np.flatnonzero((keys[1:] == keys[:-1]).all(1))
-        refuse_contradictions(table, names, places[again], places[again - 1], findings, "time, series and issue")
-    return dataclasses.replace(every, values=values, vintages=vintages.filled())
+        repeated = 1 + np.flatnonzero((keys[1:] == keys[:-1]).all(1))
+        refuse_contradictions(table, names, places[repeated], places[repeated - 1], findings, "time, series and issue")
+    return dataclasses.replace(every, values=values, vintages=vintages.fill())
 
 
 def _need_moments(table: RawTable, has_values: NDArray[np.bool_], roles: Roles, rows: Rows, findings: Findings) -> None:

@@ -186,5 +186,5 @@ def window_ahead(
     if plan is None:
         plan = own.ahead(panel.num_rows, horizon)
         _need_all(plan, panel, panel.source, has_issues=own.vintages is not None)
-    whole = own.followed_by(plan, panel.num_rows).since(first)
+    whole = own.append(plan, panel.num_rows).since(first)
     return learnt.encode(whole, times).of_windows(torch.tensor([0]), lookback, horizon)

@@ -213,7 +213,7 @@ def _read_covariates(
     cells = np.append(every.values, np.full_like(every.values[:1], np.nan), axis=0)[:, 0]
     covariates = whole_covariates(dataclasses.replace(every, values=cells[origin]), draft)
     last = np.minimum(np.arange(len(origin)), len(draft.times) - 1)
-    return dataclasses.replace(covariates, values=covariates.known_by(last))
+    return dataclasses.replace(covariates, values=covariates.at(last))
 
 
 def _refuse_issues(

@@ -74,8 +74,8 @@ def fit_regression(model: Regression, training: Windows, validation: Windows) ->
     """
     for _ in range(ROUNDS):
         step = choose_ridge(
-            leave_effects(training.replace(horizon=1), model),
-            leave_effects(validation.replace(horizon=1), model),
+            leave_effects(training, model).replace(horizon=1),
+            leave_effects(validation, model).replace(horizon=1),
             own=False,
         )
         weight = step.weight[0]
@@ -83,7 +83,7 @@ def fit_regression(model: Regression, training: Windows, validation: Windows) ->
         form = choose_form(parts, model)
         model.effect.copy_(effects_under(sum_of(parts[:-1]), form, model))
     own = model.floor.weight.shape[0] > 1
-    ridge = choose_ridge(leave_effects(training, model), leave_effects(validation, model), own=own)
+    ridge = choose_ridge(*(leave_effects_of_each(windows, model) for windows in (training, validation)), own=own)
     model.floor.set_weight(ridge.weight)
     recent = _fit_recent(model, training, validation)
     model.form.copy_(
@@ -97,10 +97,11 @@ def refit_regression(made: Regression, model: Regression, windows: Windows, fitt
     reach, calendar, products, penalty, own, step, shared, of_own, of_shared, recent = made.form.tolist()
     form = EffectForm(int(reach), bool(calendar), bool(products), penalty, own)
     for _ in range(ROUNDS):
-        weight = fit_under(step, None, leave_effects(windows.replace(horizon=1), made), fitted + windows.horizon - 1)
+        weight = fit_under(step, None, leave_effects(windows, made).replace(horizon=1), fitted + windows.horizon - 1)
         parts = innovations(windows, made, weight[0], (0.0, 1.0))
         made.effect.copy_(effects_under(sum_of(parts), form, made))
-    made.floor.set_weight(fit_under(of_shared, None if shared else of_own, leave_effects(windows, made), fitted))
+    left = leave_effects_of_each(windows, made)
+    made.floor.set_weight(fit_under(of_shared, None if shared else of_own, left, fitted))
     if recent < float("inf"):
         gram, cross = _recent_moments(made, windows)
         [weight] = ops.ridge_path(gram, cross, [recent * len(windows) / fitted])
@@ -108,10 +109,16 @@ def refit_regression(made: Regression, model: Regression, windows: Windows, fitt
 
 
 def leave_effects(windows: Windows, model: Regression) -> Windows:
-    """The same windows of what effects leave, of each by what it knew."""
+    """The same windows of what effects leave of their rows."""
+    assert windows.covariates is not None
+    return windows.with_rows(windows.rows - model.effects(windows.covariates.known))
+
+
+def leave_effects_of_each(windows: Windows, model: Regression) -> Windows:
+    """The same windows of what effects leave of each, by what it knew."""
     assert windows.covariates is not None
     if windows.covariates.issued is None:
-        return windows.with_rows(windows.rows - model.effects(windows.covariates.known))
+        return leave_effects(windows, model)
     parts = []
     for batch in windows.batches():
         left = torch.cat([batch["past"], batch["future"]], 1) - model.effects(batch["known"])
