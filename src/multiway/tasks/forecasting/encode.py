@@ -51,7 +51,7 @@ class ForecastState(Config):
     names: tuple[str, ...]
     """Of the variates, in the order of the models: those that are forecast last."""
     frequency: str | None
-    """Step between times as a pandas alias; None for integer times."""
+    """Step between times as a pandas alias, or its sessions; None for integer times."""
     season: int
     """Steps in a season."""
     scaler: Scaler
@@ -301,7 +301,7 @@ def prepare_panel(
     panel = _read_own(config, source)
     if config.updates:
         longer, told = _join(config, source, panel.columns)
-        rows, panel = panel.num_rows, check_longer(panel, _read_own(config, longer))
+        rows, panel = panel.num_rows, check_longer(panel, _read_own(config, longer, panel.frequency))
         warned = (*panel.warned, *((words,) for words in told))
         panel = dataclasses.replace(panel, notes=(*panel.notes, *told), warned=warned)
     split = panel.slice(0, rows or panel.num_rows)
@@ -311,12 +311,15 @@ def prepare_panel(
     return PreparedPanel.of(panel, sized, rows)
 
 
-def _read_own(config: ForecastConfig, source: object) -> Panel:
-    """The panel of a file, a frame, or a folder: of the latter the series of this process, where several share them."""
+def _read_own(config: ForecastConfig, source: object, usual: str | None = None) -> Panel:
+    """The panel of a file, a frame, or a folder: of the latter the series of this process, where several share them.
+
+    usual: The step of its first rows.
+    """
     folder = Path(str(source)) if holds_parts(source) else None
     shared = None if folder is None or world() == 1 else read_shared(config, folder)
     if shared is None:
-        panel = targets_last(read_panel(*describe_source(config, source)), config.targets)
+        panel = targets_last(read_panel(*describe_source(config, source), usual), config.targets)
     else:
         frame, options, share = shared
         panel = on_times_of_all(read_panel(frame, options), share, options)

@@ -15,9 +15,11 @@ from multiway.data.sources.columns import RawTable
 from multiway.errors import Fix, Message
 from multiway.tasks.forecasting.calendar import (
     GridTooLong,
+    has_sessions,
     infer_frequency,
     is_end,
     regular_step,
+    season_of,
     steps_over,
     time_grid,
 )
@@ -61,6 +63,7 @@ SEVERAL_SERIES: Message = (
 )
 SPARSEST, FEWEST_STEPS = 20, 3
 """Steps for each that has a row at most, and steps with a row at least, of a frequency that makes sense."""
+HOLIDAYS: Message = (" If these are holidays, ignore them: rows then follow each other (", Fix("read.gaps", "ignore"), ").")
 SHIFT_HINT = " If clocks changed there, write times with a UTC offset."
 
 
@@ -109,16 +112,21 @@ class Draft:
             self.findings.add(kind, "warning", f"{rule} ({option}={policy})", "", places, count)
 
 
-def apply_policies(draft: Draft, *, has_plan: bool) -> tuple[Draft, str | None, NDArray[np.int64]]:
+def apply_policies(draft: Draft, usual: str | None, *, has_plan: bool) -> tuple[Draft, str | None, NDArray[np.int64]]:
     """The draft under its options, the step of its times, and where rows come from that are known ahead alone.
 
+    usual: The step of a run.
     has_plan: Whether covariates are known ahead: the last rows, where no series has a value, are a plan of them.
     """
     options, findings = draft.options, draft.findings
     draft = once_each(in_time_order(draft))
-    frequency = infer_frequency(draft.times)
+    frequency = infer_frequency(draft.times, usual)
     if options.frequency is not None and isinstance(draft.times, pd.DatetimeIndex):
         frequency = options.frequency
+    if has_sessions(frequency):
+        season = season_of(frequency)
+        rule = f"times are those of sessions, {frequency}: a step leads to the next of them, and a season has {season}"
+        findings.add("sessions", "note", rule)
     try:
         draft = without_gaps(on_step(draft), frequency)
         there, count = np.flatnonzero(~np.isnan(draft.values).all(1)), len(draft.values)
@@ -229,19 +237,23 @@ def without_gaps(draft: Draft, frequency: str | None) -> Draft:
         draft.note_places("gaps", [], 1, "times follow no regular step", *IRREGULAR, policy=strict)
         return draft
     absent, off = grid.difference(unique), unique.difference(grid)
-    if len(off):
+    if len(off) and has_sessions(frequency):
+        rule = f"{_count_words(len(off), 'row')} outside of the sessions {frequency}, kept as steps between them"
+        draft.note("gaps", draft.times.get_indexer_for(off), rule, policy="keep")
+    elif len(off):
         rule = f"{_count_words(len(off), 'row')} off the step of {frequency or 'the others'}"
         step = Fix("read.frequency", frequency or "D")
         resample = Fix("read.resample", "mean" if frequency == "MS" else "last")  # else a month would move to the next
         move = (" Round these times to the step, or have it done (", step, " ", resample, ").")
         draft.note("gaps", draft.times.get_indexer_for(off), rule, *move, policy=strict)
     if len(absent):
-        _note_absent(draft, grid, absent)
-    return _fill_times(draft, absent) if fills and len(absent) and not len(off) else draft
+        _note_absent(draft, grid, absent, has_sessions(frequency))
+    is_whole = not len(off) or has_sessions(frequency)
+    return _fill_times(draft, absent) if fills and len(absent) and is_whole else draft
 
 
-def _note_absent(draft: Draft, grid: pd.Index, absent: pd.Index) -> None:
-    """One place for each stretch of successive absent times."""
+def _note_absent(draft: Draft, grid: pd.Index, absent: pd.Index, has_holidays: bool) -> None:
+    """One place for each stretch of successive absent times, which sessions have on holidays."""
     rows = grid.get_indexer(absent)
     stretches = [grid[part] for part in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)]
     shown = stretches[:KEPT_PER_KIND]
@@ -251,7 +263,8 @@ def _note_absent(draft: Draft, grid: pd.Index, absent: pd.Index) -> None:
     ]
     times = f"{_count_words(len(absent), 'time')} {'is' if len(absent) == 1 else 'are'}"
     rule = f"{times} absent in {_count_words(len(stretches), 'gap')}"
-    draft.note_places("gaps", places, len(stretches), rule, *_shift_hint(part[0] for part in shown))
+    hint = HOLIDAYS if has_holidays else _shift_hint(part[0] for part in shown)
+    draft.note_places("gaps", places, len(stretches), rule, *hint)
 
 
 def _fill_times(draft: Draft, absent: pd.Index) -> Draft:

@@ -80,14 +80,16 @@ def _read(
     table, times = sound_times(table, columns.time, options, findings)
     horizon, is_long = run.config.horizon, bool(columns.ids)
     names, codes = labels_of(table, columns.ids, findings) if is_long else ([0], np.zeros(len(times), np.intp))
+    ahead = panel.future_times(horizon)
     if columns.time is None:
         steps = pd.Series(codes).groupby(codes).cumcount().to_numpy()
     else:
-        steps = panel.future_times(horizon).get_indexer(times)
+        steps = ahead.get_indexer(times)
     series = pd.Index(panel.names if is_long else [0]).get_indexer(pd.Index(names))[codes]
     chosen = np.flatnonzero((steps >= 0) & (steps < horizon) & (series >= 0))
     if not len(chosen):
-        rule = f"no row is one of the {horizon} steps after {panel.times[-1]}: they are {times.min()} to {times.max()}"
+        rule = f"no row is one of the {horizon} steps after {panel.times[-1]}, to {ahead[-1]}"
+        rule += f": they are {times.min()} to {times.max()}"
         raise findings.fatal("covariates", rule, "Write times as in the history, and names too.")
     if options.duplicates != "last":
         chosen = chosen[::-1]  # of rows of one cell, the one that is written last stays
