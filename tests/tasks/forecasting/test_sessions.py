@@ -189,7 +189,9 @@ def test_sessions_that_say_nothing_are_refused(frequency):
 def test_hours_and_weekdays_are_features_of_sessions():
     times = open_times("h Mon-Fri 09:30-15:30", "2024-01-03", "2024-01-12")
     features = calendar_features(times, "h Mon-Fri 09:30-15:30")
-    assert (features[:, :24].argmax(1) == times.hour).all() and (features[:, 24:31].argmax(1) == times.day_of_week).all()
+    assert (features[:, :24].argmax(1) == times.hour).all() and (
+        features[:, 24:31].argmax(1) == times.day_of_week
+    ).all()
     days = open_times("D Mon-Sat", "2024-01-03", "2024-01-12")
     assert (calendar_features(days, "D Mon-Sat")[:, :7].argmax(1) == days.day_of_week).all()
 

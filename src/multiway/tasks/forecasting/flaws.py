@@ -63,7 +63,11 @@ SEVERAL_SERIES: Message = (
 )
 SPARSEST, FEWEST_STEPS = 20, 3
 """Steps for each that has a row at most, and steps with a row at least, of a frequency that makes sense."""
-HOLIDAYS: Message = (" If these are holidays, ignore them: rows then follow each other (", Fix("read.gaps", "ignore"), ").")
+HOLIDAYS: Message = (
+    " If these are holidays, ignore them: rows then follow each other (",
+    Fix("read.gaps", "ignore"),
+    ").",
+)
 SHIFT_HINT = " If clocks changed there, write times with a UTC offset."
 
 
