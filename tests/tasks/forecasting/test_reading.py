@@ -70,7 +70,7 @@ def test_frames(convert, layout):
     panel = read_panel(convert(frame if layout == "wide" else long_of(frame)))
     order = [panel.names.index(name) for name in ("p", "q", "r")]
     assert np.array_equal(panel.values[:, order], frame[["p", "q", "r"]].to_numpy())
-    assert (panel.frequency, panel.layout, panel.source) == ("h", layout, "frame")
+    assert (panel.frequency, panel.layout, panel.source) == ("h", layout, "the table")
 
 
 def test_the_frame_is_not_changed():
@@ -361,7 +361,7 @@ def test_line_numbers_survive_quoted_breaks_and_blank_lines(tmp_path):
 
 def test_missing_policies():
     frame = wide(q=[0.5, np.nan, np.nan, *np.arange(37.0)])
-    with pytest.raises(DataError, match=r"frame: 2 cells are missing: row 1, column 'q', time .* \(and 1 more\)"):
+    with pytest.raises(DataError, match=r"the table: 2 cells are missing: row 1, column 'q', time .* \(and 1 more\)"):
         read_panel(frame)
     masked = read_panel(frame, ReadOptions(missing="mask"))
     assert int(np.isnan(masked.values).sum()) == 2

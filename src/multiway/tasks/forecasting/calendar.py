@@ -217,6 +217,13 @@ def time_like(times: pd.Index, moment: Any) -> int | pd.Timestamp:
     return stamp.tz_localize(times.tz) if isinstance(stamp, pd.Timestamp) and stamp.tz is None else stamp
 
 
+def time_kept(times: pd.Index, moment: str) -> Any:
+    """A time that a run keeps in words, as one of an index, which may lack the time zone of the run."""
+    kept = time_like(times, moment)
+    is_plain = isinstance(times, pd.DatetimeIndex) and times.tz is None
+    return pd.Timestamp(kept).tz_localize(None) if is_plain else kept
+
+
 def calendar_features(times: pd.Index, frequency: str | None) -> NDArray[np.float32]:
     """Hours and weekdays as 0 and 1, where the step is shorter than a day or a week, and waves of the year.
 

@@ -33,6 +33,7 @@ from multiway.tasks.forecasting.read import describe_source, later_panel, option
 from multiway.tasks.forecasting.ridge import ChosenRidge, choose_ridge
 from multiway.tasks.forecasting.sizes import LONGEST, Borders, fitting, usual_borders, usual_horizon, usual_lookback
 from multiway.tasks.forecasting.splitting import borders_of, first_scored, until, whole_borders, young_series
+from multiway.tasks.forecasting.trends import Trend
 from multiway.tasks.forecasting.windows import Windows, all_windows, rows_observed, split_windows
 from multiway.training.processes import join_arrays as of_all
 from multiway.training.processes import world
@@ -84,6 +85,8 @@ class ForecastState(Config):
     """Of the table."""
     covariates: LearntCovariates | None = None
     """Of other columns, where some are covariates."""
+    trend: Trend
+    """Of the training values of every target."""
 
     def low_for(self, use: str) -> Floats:
         """The smallest values in the rows that a use is fitted on: those of the training where nothing is refitted."""
@@ -238,7 +241,7 @@ class PreparedPanel:
 
     @property
     def source(self) -> str:
-        """File name, or "frame"."""
+        """File name, or "the table" of data in memory."""
         return self.panel.source
 
     def content(self) -> Iterator[object]:
@@ -442,6 +445,7 @@ def learn_state(config: ForecastConfig, prepared: PreparedPanel) -> ForecastStat
         covariates=prepared.covariates,
         whole=tuple(known_facts.whole.tolist()),
         zeros=known_facts.zeros,
+        trend=Trend.of(values),
         candidates=choose_candidates(config.answer, facts),
     )
     for use, row in () if config.refit == "none" else prepared.refit_rows.items():
@@ -456,6 +460,7 @@ def join_state(state: ForecastState) -> ForecastState:
     for name in ("later_low", "later_high", "later_zeros"):
         arrays[name] = {use: of_all(each, 0) for use, each in getattr(state, name).items()}
     arrays["later_whole"] = {use: tuple(of_all(np.array(each), 0).tolist()) for use, each in state.later_whole.items()}
+    arrays["trend"] = {name: of_all(getattr(state.trend, name), 0) for name in Trend.model_fields}
     scaler = join_scalers(state.scaler)
     return state.replace(names=names, scaler=scaler, whole=tuple(whole.tolist()), **arrays)
 

@@ -178,6 +178,8 @@ def _read(
     covariates = read_covariates(table, roles, np.concatenate([draft.origin, ahead]), findings)
     if covariates is not None:
         covariates = whole_covariates(covariates, draft)
+    seen, ids = column_names(source), () if long is None else long.ids
+    value = None if long is None else long.value
     return Panel(
         values=draft.values,
         times=draft.times,
@@ -189,10 +191,11 @@ def _read(
         warned=findings.warnings(),
         columns=Columns(
             time=time,
-            ids=() if long is None else long.ids,
-            value=None if long is None else long.value,
+            ids=ids,
+            value=value,
             day_first=day_first,
             zone=zone_of(draft.times),
+            made=tuple(name for name in (time, *ids, value) if name is not None and name not in seen) if seen else (),
         ),
         covariates=covariates,
     )
