@@ -227,7 +227,7 @@ def bars():
     rng = np.random.default_rng(4)
     rate = rng.normal(size=len(times)).round(3)
     values = 50 + 3 * np.cos(2 * np.pi * times.hour.to_numpy() / 7) + 2 * rate + rng.normal(0, 0.1, len(times))
-    return pd.DataFrame({"time": times, "price": values, "rate": rate})
+    return pd.DataFrame({"ds": times, "price": values, "rate": rate})
 
 
 def test_a_run_forecasts_the_next_sessions_everywhere(bars):
@@ -239,25 +239,25 @@ def test_a_run_forecasts_the_next_sessions_everywhere(bars):
         made.fit(past)
     run = made.run_
     assert (run.state.frequency, run.state.season) == ("h Mon-Fri 09:30-15:30", 7)
-    answer = made.predict(future_df=ahead[["time", "rate"]], layout="long")
-    assert list(answer["ds"]) == list(ahead["time"][:7])
+    answer = made.predict(future_df=ahead[["ds", "rate"]], layout="long")
+    assert list(answer["ds"]) == list(ahead["ds"][:7])
     assert np.abs(answer["multiway"].to_numpy() - ahead["price"][:7].to_numpy()).mean() < 0.6
-    wrong = ahead.assign(time=pd.date_range(past["time"].iloc[-1], periods=15, freq="h")[1:])
+    wrong = ahead.assign(ds=pd.date_range(past["ds"].iloc[-1], periods=15, freq="h")[1:])
     with pytest.raises(DataError, match="after 2024-02-27 15:30:00, to 2024-02-28 15:30:00: they are 2024-02-27 16:30"):
-        made.predict(future_df=wrong[["time", "rate"]])
-    paths = made.predict(future_df=ahead[["time", "rate"]], paths=5)
-    assert list(paths["ds"].unique()) == list(ahead["time"][:7])
-    replayed = made.backtest(cutoffs=[past["time"].iloc[-29]])
-    assert list(replayed["ds"]) == list(past["time"].iloc[-28:-21])
+        made.predict(future_df=wrong[["ds", "rate"]])
+    paths = made.predict(future_df=ahead[["ds", "rate"]], paths=5)
+    assert list(paths["ds"].unique()) == list(ahead["ds"][:7])
+    replayed = made.backtest(cutoffs=[past["ds"].iloc[-29]])
+    assert list(replayed["ds"]) == list(past["ds"].iloc[-28:-21])
     made.update(ahead.iloc[:7])
-    assert list(made.predict(future_df=bars.iloc[-14:][["time", "rate"]])["ds"]) == list(bars["time"].iloc[-14:-7])
+    assert list(made.predict(future_df=bars.iloc[-14:][["ds", "rate"]])["ds"]) == list(bars["ds"].iloc[-14:-7])
 
 
 def test_the_command_line_follows_sessions(tmp_path):
     days = open_times("D Mon-Sat", "2023-06-05", "2024-06-02")
     rng, path = np.random.default_rng(2), tmp_path / "shop.csv"
     sales = 100 + 20 * (days.day_of_week == 5) + rng.normal(0, 3, len(days))
-    pd.DataFrame({"date": days, "sales": sales.round(1)}).to_csv(path, index=False)
+    pd.DataFrame({"ds": days, "sales": sales.round(1)}).to_csv(path, index=False)
     run, args = tmp_path / "run", ["--horizon", 6, "--lookback", 18, "--set", "network=false", "--answer", "ridge"]
     code, out, err = outcome("train", "forecast", "--data", path, *args, "--out", run)
     assert code == 0 and "than the same day of the last week" in out, (out, err)
