@@ -155,7 +155,7 @@ pd.concat([mw.load_example(name) for name in ("store_sales", "store_plan")]).to_
     run(str(multiway), "predict", "sales", "--data", "sales.csv", "--out", "next.csv", cwd=bare)
     head, *rows = (bare / "next.csv").read_text().splitlines()
     assert (
-        head.startswith("unique_id,ds,multiway,multiway-lo-80,")
+        head.startswith("store,date,multiway,multiway-lo-80,")
         and len(rows) == 4 * 14
         and all(0 < float(row.split(",")[2]) < 1000 for row in rows)
     )

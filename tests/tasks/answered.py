@@ -11,7 +11,7 @@ from tasks.later_data import COPY
 from tolerances import ROUNDING32
 
 KEYS = {
-    "forecast": ["unique_id", "ds"], "series": ["series"], "volumes": ["case"], "segment": ["case"],
+    "forecast": ["unique_id", "date"], "series": ["series"], "volumes": ["case"], "segment": ["case"],
     "stocks": ["ticker"], "text": ["text"], "tabular": ["name"], "images": ["image"], "language": ["text"],
 }  # fmt: skip
 _OWN: dict[str, pd.DataFrame] = {}

@@ -41,6 +41,7 @@ TableOut = Annotated[
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the file of --out.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress; warnings and errors stay on stderr.")]
+Every = Annotated[bool, typer.Option("--all", help="Print every score; those of a forecast are six if not given.")]
 Raw = Annotated[bool, typer.Option("--raw", help="Leave text like =1+1 as it is in CSV and Excel.")]
 Model = Annotated[
     str | None,

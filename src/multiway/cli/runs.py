@@ -8,7 +8,7 @@ import typer
 
 from multiway import workflows
 from multiway.cli import options, show
-from multiway.cli.options import Model, Overwrite, Quiet, Raw, RunFolder, TableOut
+from multiway.cli.options import Every, Model, Overwrite, Quiet, Raw, RunFolder, TableOut
 from multiway.cli.show import Output
 
 LaterData = Annotated[
@@ -33,10 +33,11 @@ def evaluate_command(
     data: LaterData = None,
     split: Annotated[Split, typer.Option(help="Which rows to show.")] = Split.test,
     model: Model = None,
+    every: Every = False,
 ) -> Output:
     """Show the scores of a run's answer and of every other model, or score them on a later file with --data."""
     scores = workflows.evaluate(run, data=data, split=split.value, model=model)
-    return show.table(scores, scores.told, scores.words)
+    return show.table(scores, scores.told, scores.words, () if every else scores.details)
 
 
 def predict_command(
@@ -157,10 +158,11 @@ def report_command(
 def compare_command(
     runs: Annotated[list[Path], typer.Argument(help="Two or more run folders.")],
     out: Annotated[Path | None, typer.Option(help="Also write one HTML file.", show_default="none")] = None,
+    every: Every = False,
 ) -> Output:
     """Lay the scores of several runs side by side; with --out, also as one HTML file."""
     scores = workflows.compare(runs, out=out)
-    return show.table(scores, scores.told, scores.words)
+    return show.table(scores, scores.told, scores.words, () if every else scores.details)
 
 
 def compress_command(

@@ -7,7 +7,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import typer
@@ -42,9 +42,14 @@ class Output:
             print_lines(self.lines)
 
 
-def table(rows: Sequence[Row], head: Sequence[str] = (), words: Mapping[str, str] | None = None) -> Output:
-    """An answer that is a table, after some lines; models have their names in words for a reader."""
-    return Output(lines=[*head, *align_rows(in_words(rows, words or {}))], document=lambda: uniform(rows))
+def table(
+    rows: Sequence[Row],
+    head: Sequence[str] = (),
+    words: Mapping[str, str] | None = None,
+    details: Collection[str] = (),
+) -> Output:
+    """An answer that is a table, after some lines; a reader has models in words, and no columns of details."""
+    return Output(lines=[*head, *align_rows(in_words(rows, words or {}), details)], document=lambda: uniform(rows))
 
 
 def in_words(rows: Sequence[Row], words: Mapping[str, str]) -> list[Row]:
@@ -66,10 +71,13 @@ def print_lines(texts: Iterable[str]) -> None:
             typer.echo(text)
 
 
-def align_rows(rows: Sequence[Row]) -> Iterator[str]:
-    """Rows as columns: numbers to the right with four decimals, huge ones by their power of ten, words to the left."""
+def align_rows(rows: Sequence[Row], details: Collection[str] = ()) -> Iterator[str]:
+    """Rows as columns: numbers to the right with four decimals, huge ones by their power of ten, words to the left.
+
+    Columns of details are left out.
+    """
     if rows:
-        head = _head(rows)
+        head = [name for name in _head(rows) if name not in details]
         body = [[_cell(row.get(name)) for name in head] for row in rows]
         numeric = [all(isinstance(row.get(name), int | float | None) for row in rows) for name in head]
         widths = [max(len(head[i]), *(len(cells[i]) for cells in body)) for i in range(len(head))]

@@ -8,11 +8,11 @@ import typer
 
 from multiway import workflows
 from multiway.cli import options, show
-from multiway.cli.options import Quiet, Recipe, Seeds, Sets
+from multiway.cli.options import Every, Quiet, Recipe, Seeds, Sets
 from multiway.cli.show import Output
 from multiway.errors import ConfigError
 
-SILENT = ("resume", "quiet", "as_json")
+SILENT = ("resume", "quiet", "as_json", "every")
 """What may be given with `--resume`: it changes nothing of the run."""
 
 Data = Annotated[
@@ -40,6 +40,7 @@ def group_command(
     seeds: Seeds = 1,
     sets: Sets = None,
     quiet: Quiet = False,
+    every: Every = False,
     *,
     own: dict[str, Any],
 ) -> Output | None:
@@ -53,13 +54,14 @@ def group_command(
         if others:
             dashed = "--set" if others[0] == "sets" else f"--{others[0]}"
             raise ConfigError(f"train: --resume continues a run as it was started. Leave out {dashed}.")
-        return _answer(workflows.resume(resume, progress=not quiet))
+        return _answer(workflows.resume(resume, progress=not quiet), every)
     if recipe is None:
         raise typer.BadParameter("name a task (`multiway train forecast ...`), a --recipe or a run to --resume")
     task = workflows.TASKS[0]  # any, since all tasks have these options
     given, changes = options.settings("train", task, own), options.overrides(task, own, sets)
     given |= {} if data is None else {"data": data}
-    return _answer(workflows.train(given, recipe=recipe, overrides=changes, out=out, seeds=seeds, progress=not quiet))
+    done = workflows.train(given, recipe=recipe, overrides=changes, out=out, seeds=seeds, progress=not quiet)
+    return _answer(done, every)
 
 
 def _options_given(ctx: typer.Context) -> list[str]:
@@ -76,23 +78,23 @@ def training_of(task: str) -> Callable[..., Output]:
         seeds: Seeds = 1,
         sets: Sets = None,
         quiet: Quiet = False,
+        every: Every = False,
         *,
         own: dict[str, Any],
     ) -> Output:
         given = options.settings("train", task, own) | ({} if data is None else {"data": data})
         changes = options.overrides(task, own, sets)
-        return _answer(
-            workflows.train(
-                given, task=task, recipe=recipe, overrides=changes, out=out, seeds=seeds, progress=not quiet
-            )
+        done = workflows.train(
+            given, task=task, recipe=recipe, overrides=changes, out=out, seeds=seeds, progress=not quiet
         )
+        return _answer(done, every)
 
     return function
 
 
-def _answer(trained: "workflows.Trained") -> Output:
-    rows = show.in_words(trained.table(), trained.words)
-    return Output(lines=[*trained.lines(), *show.align_rows(rows)], document=lambda: trained.to_dict())
+def _answer(trained: "workflows.Trained", every: bool) -> Output:
+    rows, details = show.in_words(trained.table(), trained.words), () if every else trained.details
+    return Output(lines=[*trained.lines(), *show.align_rows(rows, details)], document=lambda: trained.to_dict())
 
 
 Space = Annotated[

@@ -17,7 +17,8 @@ from multiway.data.sources.cells import ID_NAMES
 from multiway.data.sources.columns import RawTable, require_column, require_columns, usual_column
 from multiway.errors import Fix
 
-VALUE_NAMES = ("y", "value", "target", "values")
+VALUE_NAMES = ("y", "value", "target", "values", "multiway")
+"""Names of the column of values; the last one is that of our own forecasts."""
 MEASURES = ("sales", "demand", "quantity", "qty", "units", "amount", "revenue", "load", "consumption")
 """Names of values that are looked for where several columns of numbers are left."""
 MOST_KEYS, MOST_CANDIDATES = 3, 12

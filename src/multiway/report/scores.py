@@ -32,6 +32,7 @@ class Metric:
     higher: Whether more is better; None where no value is the best.
     decimals: Digits after the point; None for about four digits of the largest value of a column.
     spread: Whether the command line prints its interval, or over several seeds its deviation.
+    detail: Whether the command line prints it only on request.
     of: Its name in the rows of scores, where that is another.
     where: What else the rows hold: {"scale": "scaled"}.
     """
@@ -41,6 +42,7 @@ class Metric:
     higher: bool | None = True
     decimals: int | None = 3
     spread: bool = False
+    detail: bool = False
     of: str | None = None
     where: Mapping[str, str] = field(default_factory=dict)
 

@@ -1,7 +1,7 @@
 """What predict, explain and backtest give back: data, files, and what a user reads; the command line prints it."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -64,6 +64,7 @@ class ScoreTable(list[Plain]):
     head: Which models answer, and why: the first lines.
     told: The same with models in words, which is printed.
     words: Names of models in words, by what files call them.
+    details: Columns that are printed on request alone.
     """
 
     def __init__(
@@ -72,9 +73,11 @@ class ScoreTable(list[Plain]):
         head: Sequence[str],
         told: Sequence[str] = (),
         words: Mapping[str, str] | None = None,
+        details: Collection[str] = (),
     ) -> None:
         super().__init__(rows)
         self.head, self.told, self.words = tuple(head), tuple(told or head), dict(words or {})
+        self.details = details
 
 
 def join_own_columns(own: pd.DataFrame, answers: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:

@@ -47,6 +47,12 @@ def metrics_with_scores(run: Run) -> list[Metric]:
     return [metric for metric in run.task.metrics(run.config) if (metric.of or metric.name) in known]
 
 
+def details_of(runs: Sequence[Run]) -> frozenset[str]:
+    """Columns of a table of scores that a reader is shown on request alone."""
+    names = [metric.name for metric in metrics_with_scores(runs[0]) if metric.detail]
+    return frozenset(f"{name}{part}" for name in names for part in ("", " sd", " low", " high"))
+
+
 def _figures(runs: Sequence[Run], model: str, split: str, metrics: Sequence[Metric]) -> Row:
     found: Row = {}
     for metric in metrics:

@@ -1,6 +1,7 @@
 """Training a run, or one per seed, and continuing one."""
 
 import dataclasses
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from multiway.tasks import lifecycle
 from multiway.tasks.protocol import Row, TaskConfig
 from multiway.tasks.registry import task_of
 from multiway.tasks.run import Run
-from multiway.tasks.scores import in_words, score_table, words_of
+from multiway.tasks.scores import details_of, in_words, score_table, words_of
 from multiway.tasks.settings import TASKS
 from multiway.training import RunFolder
 from multiway.training.processes import is_main
@@ -42,6 +43,11 @@ class Trained:
     def words(self) -> dict[str, str]:
         """Names of the models in words, by what the table calls them."""
         return words_of(self.runs)
+
+    @property
+    def details(self) -> Collection[str]:
+        """Columns of the table that are printed on request alone."""
+        return details_of(self.runs)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

@@ -14,7 +14,7 @@ from multiway.tasks.answers import Answer, ScoreTable
 from multiway.tasks.comparing import are_comparable, caution_of
 from multiway.tasks.lifecycle import load_run, load_runs, run_folders, task_name
 from multiway.tasks.run import Run, readable
-from multiway.tasks.scores import answer_line, in_words, score_table, words_of
+from multiway.tasks.scores import answer_line, details_of, in_words, score_table, words_of
 
 
 def evaluate(run: Path | str, *, data: str | None = None, split: str = "test", model: str | None = None) -> ScoreTable:
@@ -26,7 +26,7 @@ def evaluate(run: Path | str, *, data: str | None = None, split: str = "test", m
     rows = score_table(runs, split if data is None else runs[0].scores[0]["split"])
     answer = runs[0].task.score_name(runs[0])
     chosen, line = [row for row in rows if model is None or row["model"] == answer], answer_line(runs)
-    return ScoreTable(chosen, [line], [in_words(runs[0], line)], words_of(runs))
+    return ScoreTable(chosen, [line], [in_words(runs[0], line)], words_of(runs), details_of(runs))
 
 
 @files.sparing_inputs()
@@ -192,4 +192,5 @@ def compare(runs: Sequence[Path | str], *, out: Path | str | None = None) -> Sco
     lines = {path: answer_line(group) for path, group in loaded.items()}
     told = {path: in_words(loaded[path][0], line) for path, line in lines.items()}
     listed, in_full = ([*first, *(f"{path}: {line}" for path, line in each.items())] for each in (lines, told))
-    return ScoreTable(rows, listed, in_full, words_of([run for group in groups for run in group]))
+    every = [run for group in groups for run in group]
+    return ScoreTable(rows, listed, in_full, words_of(every), details_of(every))

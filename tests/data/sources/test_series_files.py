@@ -167,7 +167,7 @@ def test_a_flaw_of_a_ts_file(tmp_path, lines, header, message):
     ],
 )
 def test_a_flaw_of_a_long_table(change, message):
-    with pytest.raises(DataError, match=rf"^frame: .*{message}"):
+    with pytest.raises(DataError, match=rf"^the table: .*{message}"):
         read_sequences(change(long_frame()))
 
 

@@ -262,8 +262,8 @@ def test_other_texts(tmp_path):
     for given, text in (
         (tmp_path / "no.csv", r"no\.csv does not exist\. Give a file or folder of texts, or none"),
         (tmp_path, r"there are no texts in this folder\. Give CSV, Parquet or JSONL files"),
-        (frame.drop(columns="timestamp"), r"frame: there is no column of times\. There are ticker, text"),
-        (frame.assign(ticker=None), r"frame: 4 of 4 tickers are empty: row 0.*keep_default_na=False"),
+        (frame.drop(columns="timestamp"), r"the table: there is no column of times\. There are ticker, text"),
+        (frame.assign(ticker=None), r"the table: 4 of 4 tickers are empty: row 0.*keep_default_na=False"),
         (frame.assign(timestamp=pd.NaT), r"4 times of texts cannot be understood: row 0, value 'NaT'"),
         (frame.assign(e0=1.0, e2=1.0), r"vectors are columns e0, e1, \.\.\. without a gap\. Got e0, e2"),
         (frame.assign(e0=["1", "x", "2", "3"]), r"no finite number: row 1, column 'e0', value 'x'"),

@@ -127,7 +127,7 @@ def test_one_table_of_one_ticker_is_named_by_its_file(tmp_path):
     frame.to_csv(tmp_path / "NA.csv", index=False)
     assert read_stocks(tmp_path / "NA.csv")[0].tickers == ("NA",)
     with pytest.raises(
-        DataError, match=r"frame: there is no column of tickers\. There are date, open.*\(read\.ticker=NAME\)"
+        DataError, match=r"the table: there is no column of tickers\. There are date, open.*\(read\.ticker=NAME\)"
     ):
         read_stocks(frame)
 
@@ -154,7 +154,9 @@ def test_columns_can_be_named():
     frame = stock_files.prices().rename(columns={"ticker": "who", "date": "when"})
     read = read_stocks(frame, StockOptions(ticker="who", date="when"))[0]
     assert_same_panel(read, read_stocks(stock_files.prices())[0])
-    with pytest.raises(DataError, match=r"frame: ticker names 'whom', which is not there\. There are who, when, open"):
+    with pytest.raises(
+        DataError, match=r"the table: ticker names 'whom', which is not there\. There are who, when, open"
+    ):
         read_stocks(frame, StockOptions(ticker="whom", date="when"))
 
 

@@ -75,7 +75,7 @@ def test_a_forecaster_reads_later_tables_likewise():
     own = {"horizon": 3, "lookback": 7, "settings": {"answer": "ridge"}}
     whole = table(days.strftime("%m/%d/%y")).fillna(100.0)
     forecaster = Forecaster(static=["region"], **own).fit(whole.iloc[:, :-7])
-    long = whole.iloc[:, :-7].melt(["shop", "region", "size"], var_name="day").drop(columns="size")
+    long = whole.iloc[:, :-7].melt(["shop", "region", "size"], var_name="ds").drop(columns="size")
     pd.testing.assert_frame_equal(forecaster.predict(), Forecaster(static=["region"], **own).fit(long).predict())
     forecaster.update(whole.drop(columns=whole.columns[3:-7]))
     assert forecaster.predict()["ds"].iloc[0] == days[-1] + pd.Timedelta(days=1)

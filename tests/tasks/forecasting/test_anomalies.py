@@ -25,21 +25,21 @@ def test_a_score_is_the_distance_over_the_width_of_the_band_a_step_before(finish
     for rows in (LOOKBACK, 200, 297, 299):  # the last have no whole horizon after them
         columns = forecast_columns(finished, read(finished, frame.iloc[:rows]), (80,), use="test")
         middle, low, high = (columns[name][0] for name in ("multiway", "multiway-lo-80", "multiway-hi-80"))
-        found, value = table[table["ds"] == frame["date"][rows]], actual.loc[frame["date"][rows]].to_numpy()
+        found, value = table[table["date"] == frame["date"][rows]], actual.loc[frame["date"][rows]].to_numpy()
         assert list(found["unique_id"]) == list(actual.columns)
         np.testing.assert_array_equal(found["y"], value)
         np.testing.assert_allclose(found["multiway"], middle, rtol=LONG32)
         score = (value - middle) / (np.where(value < middle, low, high) - middle)
         np.testing.assert_allclose(found["score"], score, rtol=SCORE32)
     first = frame["date"][finished.facts["splits"]["test"]["start"]]
-    assert (table["fitted"] == (table["ds"] < first)).all() and table["fitted"].nunique() == 2
+    assert (table["fitted"] == (table["date"] < first)).all() and table["fitted"].nunique() == 2
 
 
 def test_one_value_that_is_out_of_line_is_the_farthest(finished, frame):
     odd = frame.copy()
     odd.loc[290, "series 1"] += 40 * frame["series 1"].std()
     table = score_values(finished, read(finished, odd), 99).sort_values("score", ascending=False)
-    assert (table["unique_id"].iloc[0], table["ds"].iloc[0]) == ("series 1", frame["date"][290])
+    assert (table["unique_id"].iloc[0], table["date"].iloc[0]) == ("series 1", frame["date"][290])
     assert table["score"].iloc[0] > 10
 
 

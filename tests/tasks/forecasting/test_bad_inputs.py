@@ -152,7 +152,7 @@ def test_what_is_no_file(tmp_path):
 
 @pytest.mark.parametrize("source", [None, 3, [1, 2], {"a": [1]}, np.zeros((3, 2, 2))], ids=lambda x: type(x).__name__)
 def test_what_is_no_table(source):
-    with pytest.raises(DataError, match=r"frame: a table is needed\. Got \w+\. Give a path"):
+    with pytest.raises(DataError, match=r"the data: a table is needed\. Got \w+\. Give a path"):
         read_panel(source)
 
 
@@ -238,7 +238,7 @@ def test_columns_are_matched_by_name():
     assert matched.values[0].tolist() == [1.0, 2.0]
     assert matched.notes[-1] == "columns x are not used."
     with pytest.raises(
-        DataError, match=r"^frame: columns are matched by name, and c, d are lacking\. It has b, x, a\."
+        DataError, match=r"^the table: columns are matched by name, and c, d are lacking\. It has b, x, a\."
     ):
         match_panel(panel, ("a", "c", "d"))
 

@@ -153,7 +153,7 @@ def test_a_year_of_months_is_read_as_the_run_read_many(form):
     frame["date"] = frame["date"].astype("int64") if form == "%Y%m" else frame["date"]
     forecaster = Forecaster(horizon=3, lookback=6, levels=(), settings={"answer": "ridge"}).fit(frame)
     own = forecaster.predict()
-    assert list(own["ds"]) == list(pd.date_range("2023-01-01", periods=3, freq="MS"))
+    assert list(own["date"]) == list(pd.date_range("2023-01-01", periods=3, freq="MS"))
     for rows in (12, 6):
         pd.testing.assert_frame_equal(forecaster.predict(frame.tail(rows)), own)
 

@@ -87,10 +87,10 @@ def test_a_column_of_a_wide_table_is_common_to_its_series():
 
 def test_it_forecasts_what_the_plan_says(fitted):
     frame = shop()
-    own = fitted.predict(future_df=plan(frame)).set_index(["unique_id", "ds"])["multiway"]
+    own = fitted.predict(future_df=plan(frame)).set_index(["store", "date"])["multiway"]
     actual = frame.set_index(["store", "date"])["sales"].loc[own.index]
     assert (own / actual - 1).abs().mean() < 0.1
-    none = fitted.predict(future_df=plan(frame).assign(holiday=False)).set_index(["unique_id", "ds"])["multiway"]
+    none = fitted.predict(future_df=plan(frame).assign(holiday=False)).set_index(["store", "date"])["multiway"]
     is_holiday = frame.set_index(["store", "date"])["holiday"].loc[own.index].astype(bool)
     assert is_holiday.any() and (own / none)[is_holiday].between(1.7, 2.3).all()
 
@@ -165,7 +165,7 @@ def test_numbers_far_from_the_training_are_refused():
     cents = ahead.assign(price=100 * ahead["price"])
     with pytest.raises(DataError, match=r"'price' lies [\d,]+ deviations .* in 100 % of the plan\. Mind the"):
         own.predict(future_df=cents)
-    with pytest.warns(MultiwayWarning, match="frame: 'price' lies"):
+    with pytest.warns(MultiwayWarning, match="the table: 'price' lies"):
         own.predict(future_df=cents, far=True)
     with pytest.raises(DataError, match=r"'price' lies .* of the last rows"):
         own.predict(frame.iloc[:-HORIZON].assign(price=lambda each: 100 * each["price"]), future_df=ahead)
@@ -435,9 +435,9 @@ def test_what_series_are_may_stand_in_a_table_of_its_own(tmp_path: Path):
         for name, weight in joined.run_.model.state_dict().items():
             assert torch.equal(weight, each.run_.model.state_dict()[name]), name
     assert paths.run_.config.static_data == str(tmp_path / "stores.csv")
-    with pytest.raises(DataError, match=r"frame: s3 has no row\. Give one for each series"):
+    with pytest.raises(DataError, match=r"the table: s3 has no row\. Give one for each series"):
         Forecaster(**sizes).fit(sales, static_df=stores[:3])
-    with pytest.raises(DataError, match=r"frame: s0 has two rows"):
+    with pytest.raises(DataError, match=r"the table: s0 has two rows"):
         Forecaster(**sizes).fit(sales, static_df=pd.concat([stores, stores[:1]]))
     with pytest.raises(DataError, match="shares the columns of its names"):
         Forecaster(**sizes).fit(sales, static_df=stores.rename(columns={"store": "shop"}))

@@ -114,9 +114,9 @@ def test_nothing_is_written(fitted, tmp_path, monkeypatch):
 
 
 def test_prediction_follows_the_layout_of_the_data(fitted, frame):
-    assert list(fitted.predict().columns[:2]) == ["ds", "series 0"]
+    assert list(fitted.predict().columns[:2]) == ["date", "series 0"]
     long = frame.melt("date", var_name="unique_id", value_name="y").rename(columns={"date": "ds"})
-    assert list(fitted.predict(long).columns[:3]) == ["unique_id", "ds", "multiway"]
+    assert list(fitted.predict(long).columns[:3]) == ["unique_id", "date", "multiway"]
     assert list(fitted.predict(layout="long", levels=(80,)).columns[2:]) == [
         "multiway",
         "multiway-lo-80",
@@ -166,8 +166,8 @@ def test_a_series_will_do(kind, frame):
     np.testing.assert_array_equal(table[name].to_numpy(), wide.predict()["series 0"].to_numpy())
     assert isinstance(table, pl.DataFrame) == (kind == "polars")
     np.testing.assert_array_equal(forecaster.predict(series[-40:])[name].to_numpy(), table[name].to_numpy())
-    expected = wide.predict()["ds"].tolist() if kind in ("indexed", "unnamed") else [300, 301, 302, 303]
-    assert kind == "polars" or table["ds"].tolist() == expected
+    expected = wide.predict()["date"].tolist() if kind in ("indexed", "unnamed") else [300, 301, 302, 303]
+    assert kind == "polars" or table["date" if kind in ("indexed", "unnamed") else "ds"].tolist() == expected
 
 
 def test_an_array_is_rows_by_series(frame):
@@ -214,7 +214,7 @@ def test_a_loaded_forecaster_rereads_its_file(data_file, tmp_path):
     weights = (each.explain().last[0].weights for each in (repeated, forecaster))
     np.testing.assert_allclose(*weights, rtol=SUMS32)
     code, out, err = outcome("predict", tmp_path / "run", "--layout", "wide")
-    assert code == 0 and out.splitlines()[0].startswith("ds,series 0"), err
+    assert code == 0 and out.splitlines()[0].startswith("date,series 0"), err
 
 
 def test_scores_on_a_later_frame(fitted):
@@ -296,7 +296,7 @@ def test_a_bad_frame_is_refused_and_leaves_the_fit(frame):
 def test_sizes_that_are_not_given_fit_the_rows():
     """As on the command line: forty days hold no 96 steps of past."""
     with pytest.warns(
-        MultiwayWarning, match="frame: shortened to lookback 7, since there are 28 training rows"
+        MultiwayWarning, match="the table: shortened to lookback 7, since there are 28 training rows"
     ) as told:
         own = Forecaster(horizon=4, network=False, levels=()).fit(make_frame(rows=40, variates=1, freq="D"))
     assert (own.run_.config.lookback, own.run_.config.horizon) == (7, 4) and len(own.predict()) == 4

@@ -74,7 +74,7 @@ def test_only_the_last_look_back_matters(finished, frame):
 
 
 def test_too_little_history_is_refused(finished, frame):
-    with pytest.raises(DataError, match=r"frame: a forecast needs 12 steps of history; there are 11\. Give more\."):
+    with pytest.raises(DataError, match=r"the table: a forecast needs 12 steps of history; there are 11\. Give more\."):
         forecast(finished, frame.iloc[-LOOKBACK + 1 :])
 
 

@@ -22,7 +22,9 @@ def long(frame: pd.DataFrame) -> pd.DataFrame:
 @pytest.mark.parametrize("layout", [lambda frame: frame, long], ids=["wide", "long"])
 def test_a_series_that_is_absent_is_named_and_the_others_are_forecast(run, layout):
     whole = forecast(run, make_frame())
-    with pytest.warns(MultiwayWarning, match=r"frame: series 1 is not there and left out; the others are forecast\."):
+    with pytest.warns(
+        MultiwayWarning, match=r"the table: series 1 is not there and left out; the others are forecast\."
+    ):
         table = forecast(run, layout(make_frame().drop(columns="series 1")))
     expected = whole[whole["unique_id"] != "series 1"].reset_index(drop=True)
     pd.testing.assert_frame_equal(table, expected)
@@ -51,7 +53,7 @@ def test_a_series_that_has_ended_is_named(run, tmp_path):
     made._take(run)
     frame.loc[300 - HORIZON :, "series 1"] = np.nan
     said = "series 1: no value in the last 4 steps, and is forecast as if it went on"
-    with pytest.warns(MultiwayWarning, match=f"frame: {said}"):
+    with pytest.warns(MultiwayWarning, match=f"the table: {said}"):
         made.predict(frame)
     frame.to_csv(tmp_path / "ended.csv", index=False)
     assert said in TASK.answer(run, str(tmp_path / "ended.csv"), None, {}).notes
@@ -59,12 +61,12 @@ def test_a_series_that_has_ended_is_named(run, tmp_path):
     made.predict(frame)  # a value in the last row: nothing is said
     frame.loc[297:, "series 1"] = [3.0, np.nan, np.nan]
     frame.loc[299, "series 2"] = np.nan
-    late = "frame: series 1, series 2 end up to 2 steps before the last row, and these steps are forecast first"
+    late = "the table: series 1, series 2 end up to 2 steps before the last row, and these steps are forecast first"
     with pytest.warns(MultiwayWarning, match=rf"{late}\."):
         made.predict(frame)
     with pytest.warns(MultiwayWarning, match=f"{late}, but for series 1: fewer than {LOOKBACK} rows come before"):
         made.predict(frame.iloc[-LOOKBACK - 1 :])
-    with pytest.warns(MultiwayWarning, match="frame: series 2 ends 1 step before the last row"):
+    with pytest.warns(MultiwayWarning, match="the table: series 2 ends 1 step before the last row"):
         made.predict(frame.assign(**{"series 1": frame["series 1"].ffill()}))
 
 

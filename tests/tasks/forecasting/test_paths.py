@@ -81,13 +81,13 @@ def test_the_sums_of_a_hierarchy_add_up():
     assert dict(table.groupby("level", sort=False)["unique_id"].unique().map(list)) == {
         "all": ["all"], "kind": ["open", "closed"], "kind/store": ["open/north", "open/south", "closed/west"],
     }  # fmt: skip
-    sums = table.pivot(index="ds", columns="unique_id", values="multiway")
-    np.testing.assert_array_equal(sums["open/south"], single.loc[single["unique_id"] == "open/south", "multiway"])
+    sums = table.pivot(index="date", columns="unique_id", values="multiway")
+    np.testing.assert_array_equal(sums["open/south"], single.loc[single["store"] == "south", "multiway"])
     np.testing.assert_allclose(sums["open"], sums["open/north"] + sums["open/south"], rtol=1e-12)
     np.testing.assert_allclose(sums["all"], sums["open"] + sums["closed"], rtol=1e-12)
     assert (table["multiway-lo-80"] <= table["multiway"]).all() and (table["multiway"] <= table["multiway-hi-80"]).all()
-    totals = forecaster.predict(total=True, levels=80).set_index("unique_id")
-    steps = single.groupby("unique_id", sort=False)["multiway"].sum()
+    totals = forecaster.predict(total=True, levels=80).set_index(["kind", "store"])
+    steps = single.groupby(["kind", "store"], sort=False)["multiway"].sum()
     np.testing.assert_allclose(totals.loc[steps.index, "multiway"], steps, rtol=1e-12)
     assert (totals["first"] == rows["date"].max() + pd.Timedelta(days=1)).all()
     wrong = {
@@ -114,7 +114,7 @@ def test_the_command_writes_paths(finished, tmp_path):
     out = tmp_path / "paths.csv"
     printed("predict", finished.folder.path, "--paths", "7", "--out", out)
     table = pd.read_csv(out)
-    assert len(table) == 3 * 7 * HORIZON and list(table.columns) == ["unique_id", "ds", "path", "multiway"]
+    assert len(table) == 3 * 7 * HORIZON and list(table.columns) == ["unique_id", "date", "path", "multiway"]
     _, values = drawn(finished, finished.prepared.panel, 7)
     np.testing.assert_allclose(
         table["multiway"].to_numpy().reshape(3, 7, HORIZON), values.transpose(2, 0, 1), rtol=1e-6
@@ -172,9 +172,9 @@ def test_bands_of_sums_hold_as_much_as_those_of_series():
             ahead = ahead.assign(series=ahead["region"] + "/" + ahead["store"], every="all")
             every = forecaster.predict(past, hierarchy=["region", "store"], levels=80, far=True)
             for level, column in (("region/store", "series"), ("region", "region"), ("all", "every")):
-                table = every[every["level"] == level].set_index(["unique_id", "ds"])
+                table = every[every["level"] == level].set_index(["unique_id", "date"])
                 held[level] += inside(table, ahead.groupby([column, "date"])["y"].sum().loc[table.index].to_numpy())
-            table = forecaster.predict(past, total=True, levels=80, far=True).set_index("unique_id")
-            held["total"] += inside(table, ahead.groupby("series")["y"].sum().loc[table.index])
+            table = forecaster.predict(past, total=True, levels=80, far=True).set_index(["region", "store"])
+            held["total"] += inside(table, ahead.groupby(["region", "store"])["y"].sum().loc[table.index])
     shares = {name: np.mean(each) for name, each in held.items()}
     assert all(abs(share - shares["region/store"]) <= 0.04 for share in shares.values()), shares

@@ -49,9 +49,9 @@ def test_an_updated_run_forecasts_what_follows_all_its_rows(folders, frame):
     code, _, err = outcome("predict", folders / "longest", "--out", folders / "next.csv")
     assert code == 0, err
     expected = pd.read_parquet(folders / "longest" / "predictions.parquet")
-    table = pd.read_csv(folders / "next.csv", parse_dates=["ds"])
+    table = pd.read_csv(folders / "next.csv", parse_dates=["date"])
     np.testing.assert_allclose(table["multiway"], expected["multiway"], rtol=ROUNDING32)
-    assert table["ds"].iloc[0] == frame["date"].iloc[-1] + pd.Timedelta(hours=1)
+    assert table["date"].iloc[0] == frame["date"].iloc[-1] + pd.Timedelta(hours=1)
 
 
 def test_python_takes_in_frames_as_the_command_does_files(folders, frame):
@@ -66,7 +66,7 @@ def test_python_takes_in_frames_as_the_command_does_files(folders, frame):
 
 @pytest.mark.parametrize(("start", "stop", "words"), [
     (ROWS + 1, ROWS + 9, "absent in 1 gap"),
-    (ROWS - 9, ROWS, "frame: no row of it is after 2024-01-10 23:00:00, the last of the run"),
+    (ROWS - 9, ROWS, "the table: no row of it is after 2024-01-10 23:00:00, the last of the run"),
 ])  # fmt: skip
 def test_rows_that_do_not_follow_are_refused(folders, frame, start, stop, words):
     with pytest.raises(DataError, match=words):
@@ -144,7 +144,7 @@ def test_rows_without_a_plan_are_taken_in_and_no_forecast_is_stored(planned, lat
     assert lifecycle.load(planned / later).facts["refit"]["future"] == 245
     words = ["predict", planned / later, "--future-data", planned / "ahead.csv", "--out", planned / f"{later}-next.csv"]
     assert outcome(*words)[0] == 0
-    assert pd.read_csv(planned / f"{later}-next.csv")["ds"].min() == "2023-09-03"
+    assert pd.read_csv(planned / f"{later}-next.csv")["date"].min() == "2023-09-03"
 
 
 def taken_in(planned, name, change):
@@ -182,7 +182,7 @@ def test_rows_are_matched_by_name_and_time(planned, plain, name, change, said):
 def test_a_forecaster_leaves_new_series_out_too(planned):
     made = multiway.Forecaster.load(planned / "run")
     more = pd.read_csv(planned / "more.csv", parse_dates=["date"])
-    with pytest.warns(MultiwayWarning, match="west is new to the run and left out of frame"):
+    with pytest.warns(MultiwayWarning, match="west is new to the run and left out of the table"):
         made.update(pd.concat([more, more[:7].assign(**NEW)]))
     plan = pd.read_csv(planned / "ahead.csv", parse_dates=["date"])
     table, expected = (each.predict(future_df=plan) for each in (made, made_of(planned / "more")))

@@ -90,7 +90,7 @@ def test_check_reports_what_reading_refuses(case, tmp_path):
 def test_what_is_no_file(tmp_path):
     with pytest.raises(DataError, match=r"none\.csv does not exist\. Give the path"):
         read_table(tmp_path / "none.csv")
-    with pytest.raises(DataError, match=r"frame: a table is needed\. Got int"):
+    with pytest.raises(DataError, match=r"the data: a table is needed\. Got int"):
         read_table(3)
 
 

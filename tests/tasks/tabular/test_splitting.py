@@ -59,7 +59,7 @@ def test_folds_of_rows_with_times_are_trained_on_the_past_alone():
 
 def test_too_few_rows_and_shares_that_leave_none():
     with pytest.raises(
-        DataError, match=r"frame: each split needs two rows or more.* Got train 2, validation 1, test 1\."
+        DataError, match=r"the table: each split needs two rows or more.* Got train 2, validation 1, test 1\."
     ):
         split(read_table(patients(4), TableOptions(target="weight")), SplitShares())
     splits = split(read_table(patients(10), TableOptions(target="weight")), SplitShares())

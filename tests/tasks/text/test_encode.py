@@ -120,6 +120,6 @@ def test_hashed_words_have_no_tokens():
 
 
 def test_rows_of_no_class_are_refused():
-    with pytest.raises(ConfigError, match=r"frame: a target to predict is needed. Name it \(read\.target=NAME\)"):
+    with pytest.raises(ConfigError, match=r"the table: a target to predict is needed. Name it \(read\.target=NAME\)"):
         prepared(frame=reviews().drop(columns="label"))
     assert np.array_equal(prepared().rows("all"), np.arange(60))

@@ -14,10 +14,10 @@ SOURCE = "source"
 
 
 def source_name(source: Any) -> str:
-    """What messages call the source: the file's name, escaped; a frame may bring one."""
+    """What messages call the source: the file's name, escaped; data in memory may bring one."""
     if isinstance(source, str | Path):
         return quote(Path(source).name, 80)
-    return str(getattr(source, "attrs", {}).get(SOURCE, "frame"))
+    return str(getattr(source, "attrs", {}).get(SOURCE, "the table"))
 
 
 def as_pandas(source: Any) -> pd.DataFrame:
@@ -37,7 +37,7 @@ def as_pandas(source: Any) -> pd.DataFrame:
     except TypeError:
         kind = type(source).__name__
         fix = "Call collect() first." if "Lazy" in kind else "Give a path, or a pandas or polars frame."
-        raise DataError(f"frame: a table is needed. Got {kind}. {fix}") from None
+        raise DataError(f"the data: a table is needed. Got {kind}. {fix}") from None
     return frame
 
 

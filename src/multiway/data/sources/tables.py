@@ -132,9 +132,13 @@ def _read_file(path: Path, options: FileOptions, findings: Findings) -> RawTable
 
 
 def column_names(source: Any) -> list[str]:
-    """Names of the columns, as far as they can be seen without reading a file, which is judged where it is read."""
+    """Names of the columns, as far as they can be seen without reading a file, which is judged where it is read.
+
+    An index with a name is one of them.
+    """
     if not isinstance(source, str | Path):
-        return [str(name) for name in getattr(source, "columns", ())]
+        index = getattr(getattr(source, "index", None), "names", ())
+        return [str(name) for name in (*index, *getattr(source, "columns", ())) if name is not None]
     path = Path(source)
     try:
         if holds_parts(path):

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from multiway.errors import DataError
-from multiway.tasks.forecasting.calendar import time_like
+from multiway.tasks.forecasting.calendar import time_kept
 from multiway.tasks.forecasting.forecasts import backtest_frame
-from multiway.tasks.forecasting.panel import Panel
+from multiway.tasks.forecasting.panel import Columns, Panel
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 
@@ -34,8 +34,8 @@ def score_values(run: Run, panel: Panel, level: float = LEVEL) -> pd.DataFrame:
         level: Of the band in percent.
 
     Returns:
-        `unique_id, ds, y, multiway, multiway-lo-99, multiway-hi-99, score, fitted`, where `fitted` says that a value is
-        among the rows of the fit, so that its score is too low.
+        `unique_id, ds, y, multiway, multiway-lo-99, multiway-hi-99, score, fitted`, the first three by the names of the
+        table, where `fitted` says that a value is among the rows of the fit, so that its score is too low.
 
     Raises:
         DataError: No value has a look-back before it.
@@ -55,8 +55,9 @@ def score_values(run: Run, panel: Panel, level: float = LEVEL) -> pd.DataFrame:
     off = (table["y"] - table[OURS]).to_numpy()
     edge = np.where(off < 0, table[low], table[high]) - table[OURS].to_numpy()
     score = np.divide(off, edge, where=edge != 0, out=np.where(off == 0, 0.0, np.inf))
-    first = time_like(panel.times, run.facts["splits"]["test"]["first"])
-    return table.assign(score=score, fitted=(table["ds"] < first).to_numpy()).reset_index(drop=True)
+    first = time_kept(panel.times, run.facts["splits"]["test"]["first"])
+    columns: Columns = run.state.columns
+    return columns.rename(table.assign(score=score, fitted=(table["ds"] < first).to_numpy()).reset_index(drop=True))
 
 
 def _with_steps_after(panel: Panel, steps: int) -> Panel:

@@ -33,6 +33,7 @@ from multiway.tasks.forecasting.read import describe_source, later_panel, option
 from multiway.tasks.forecasting.ridge import ChosenRidge, choose_ridge
 from multiway.tasks.forecasting.sizes import LONGEST, Borders, fitting, usual_borders, usual_horizon, usual_lookback
 from multiway.tasks.forecasting.splitting import borders_of, first_scored, until, whole_borders, young_series
+from multiway.tasks.forecasting.trends import Trend
 from multiway.tasks.forecasting.windows import Windows, all_windows, rows_observed, split_windows
 from multiway.training.processes import join_arrays as of_all
 from multiway.training.processes import world
@@ -53,7 +54,7 @@ class ForecastState(Config):
     names: tuple[str, ...]
     """Of the variates, in the order of the models: those that are forecast last."""
     frequency: str | None
-    """Step between times as a pandas alias; None for integer times."""
+    """Step between times as a pandas alias, or its sessions; None for integer times."""
     season: int
     """Steps in a season."""
     scaler: Scaler
@@ -86,6 +87,8 @@ class ForecastState(Config):
     """Of the table."""
     covariates: LearntCovariates | None = None
     """Of other columns, where some are covariates."""
+    trend: Trend
+    """Of the training values of every target."""
 
     def low_for(self, use: str) -> Floats:
         """The smallest values in the rows that a use is fitted on: those of the training where nothing is refitted."""
@@ -241,7 +244,7 @@ class PreparedPanel:
 
     @property
     def source(self) -> str:
-        """File name, or "frame"."""
+        """File name, or "the table" of data in memory."""
         return self.panel.source
 
     def content(self) -> Iterator[object]:
@@ -317,7 +320,7 @@ def prepare_panel(
     panel = _read_own(config, source)
     if config.updates:
         longer, told = _join(config, source, panel.columns)
-        rows, panel = panel.num_rows, check_longer(panel, _read_own(config, longer))
+        rows, panel = panel.num_rows, check_longer(panel, _read_own(config, longer, panel.frequency))
         warned = (*panel.warned, *((words,) for words in told))
         panel = dataclasses.replace(panel, notes=(*panel.notes, *told), warned=warned)
     split = panel.slice(0, rows or panel.num_rows)
@@ -327,12 +330,15 @@ def prepare_panel(
     return PreparedPanel.of(panel, sized, rows)
 
 
-def _read_own(config: ForecastConfig, source: object) -> Panel:
-    """The panel of a file, a frame, or a folder: of the latter the series of this process, where several share them."""
+def _read_own(config: ForecastConfig, source: object, usual: str | None = None) -> Panel:
+    """The panel of a file, a frame, or a folder: of the latter the series of this process, where several share them.
+
+    usual: The step of its first rows.
+    """
     folder = Path(str(source)) if holds_parts(source) else None
     shared = None if folder is None or world() == 1 else read_shared(config, folder)
     if shared is None:
-        panel = targets_last(read_panel(*describe_source(config, source)), config.targets)
+        panel = targets_last(read_panel(*describe_source(config, source), usual), config.targets)
     else:
         frame, options, share = shared
         panel = on_times_of_all(read_panel(frame, options), share, options)
@@ -455,6 +461,7 @@ def learn_state(config: ForecastConfig, prepared: PreparedPanel) -> ForecastStat
         covariates=prepared.covariates,
         whole=tuple(known_facts.whole.tolist()),
         zeros=known_facts.zeros,
+        trend=Trend.of(values),
         candidates=choose_candidates(config.answer, facts),
     )
     for use, row in () if config.refit == "none" else prepared.refit_rows.items():
@@ -469,6 +476,7 @@ def join_state(state: ForecastState) -> ForecastState:
     for name in ("later_low", "later_high", "later_zeros"):
         arrays[name] = {use: of_all(each, 0) for use, each in getattr(state, name).items()}
     arrays["later_whole"] = {use: tuple(of_all(np.array(each), 0).tolist()) for use, each in state.later_whole.items()}
+    arrays["trend"] = {name: of_all(getattr(state.trend, name), 0) for name in Trend.model_fields}
     scaler = join_scalers(state.scaler)
     return state.replace(names=names, scaler=scaler, whole=tuple(whole.tolist()), **arrays)
 

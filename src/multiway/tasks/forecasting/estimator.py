@@ -14,12 +14,13 @@ from multiway.tasks.answers import positions_of
 from multiway.tasks.estimator import Estimator, locate, own_score
 from multiway.tasks.forecasting.anomalies import LEVEL, score_values
 from multiway.tasks.forecasting.config import ForecastConfig
+from multiway.tasks.forecasting.covariates import Covariates
 from multiway.tasks.forecasting.drawing import plot_forecast
 from multiway.tasks.forecasting.encode import add_updates, read_later
 from multiway.tasks.forecasting.explain import Explanation, explain_windows
-from multiway.tasks.forecasting.forecasts import Cutoffs, backtest_frame
+from multiway.tasks.forecasting.forecasts import Cutoffs, backtest_frame, future_frame
 from multiway.tasks.forecasting.later_rows import join_rows
-from multiway.tasks.forecasting.panel import Panel, words_on_ended
+from multiway.tasks.forecasting.panel import Columns, Panel, words_on_ended
 from multiway.tasks.forecasting.paths import forecast_table
 from multiway.tasks.forecasting.plan import read_plan
 from multiway.tasks.forecasting.read import with_static
@@ -161,18 +162,28 @@ class Forecaster(Estimator):
             hierarchy: Columns that name the series, the coarsest first: forecast the sums of each level, with bands.
             far: Forecast series, and from covariates, that lie far outside the training too.
         """
-        tables = {"paths": paths, "total": total, "hierarchy": hierarchy}
         bands = None if levels is None else _numbers(levels, "levels")
         shares, panel = _numbers(quantiles, "quantiles"), self._panel(X)
-        options = {"levels": bands, "layout": layout or panel.layout, "quantiles": shares, **tables}
-        return as_library(self._forecast(panel, future_df, far, options), self._library if X is None else library_of(X))
+        frame = forecast_table(
+            self._run(),
+            panel,
+            self._plan(panel, future_df, far),
+            levels=bands,
+            layout=layout or panel.layout,
+            quantiles=shares,
+            paths=paths,
+            total=total,
+            hierarchy=hierarchy,
+        )
+        return as_library(frame, self._library if X is None else library_of(X))
 
-    def _forecast(self, panel: Panel, future_df: object, far: bool, options: Row) -> pd.DataFrame:
+    def _plan(self, panel: Panel, future_df: object, far: bool) -> Covariates | None:
+        """The next rows of covariates, after warnings of what is unusual in the panel."""
         run = self._run()
         self._guarded(panel, panel.source, far)
         for words in words_on_ended(panel, run.state.targets, run.config.horizon, run.config.lookback):
             warn(f"{panel.source}: {words}.")
-        return forecast_table(run, panel, read_plan(run, panel, future_df, far=far), **options)
+        return read_plan(run, panel, future_df, far=far)
 
     def evaluate(self, X: object) -> pd.DataFrame:
         """Score every window of a later frame with model and scaler as they are."""
@@ -203,7 +214,10 @@ class Forecaster(Estimator):
 
         With `refit_every` all but networks are refitted before every so many of them, on the rows up to there.
         """
-        return backtest_frame(self._run(), self._panel(X), cutoffs, step, refit_every, _numbers(levels, "levels"))
+        run = self._run()
+        frame = backtest_frame(run, self._panel(X), cutoffs, step, refit_every, _numbers(levels, "levels"))
+        columns: Columns = run.state.columns
+        return columns.rename(frame)
 
     cross_validation = backtest
 
@@ -231,8 +245,10 @@ class Forecaster(Estimator):
         targets = self._run().state.targets
         places = positions_of(series, targets, "Forecaster.plot: there is no series")
         names = [targets[place] for place in places] or targets[:MOST_DRAWN]
-        frame = self._forecast(panel, future_df, False, {"levels": percentages})
-        return plot_forecast(panel, frame, names, percentages)
+        plan = self._plan(panel, future_df, False)
+        return plot_forecast(
+            panel, future_frame(self._run(), panel, percentages, "long", plan=plan), names, percentages
+        )
 
     def explain(self, X: object = None) -> Explanation:
         """Attention per mode, averaged over test windows and of the last window; of another frame the last alone."""

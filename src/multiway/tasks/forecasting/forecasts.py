@@ -19,7 +19,7 @@ from multiway.models.regression import Regressors
 from multiway.models.series_units import ROUNDED
 from multiway.models.weighed_forecasts import WeighedForecasts
 from multiway.tasks.forecasting.bands import Bands, in_widths, mean_sizes, stretch
-from multiway.tasks.forecasting.calendar import time_like
+from multiway.tasks.forecasting.calendar import time_kept
 from multiway.tasks.forecasting.candidates.intermittent import MOSTLY
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.covariates import Covariates
@@ -158,7 +158,7 @@ def keep_first(run: Run, prepared: PreparedPanel, context: Context) -> None:
         return
     path = context.folder.state_dir / FIRST
     files.make_folder(path.parent, parents=False)
-    write_table(frame, path)
+    write_table(run.state.columns.rename(frame), path)
     if context.progress:
         tell(f"first forecast, by ridge: {path}")
 
@@ -294,10 +294,7 @@ def _later_windows(run: Run, panel: Panel) -> Windows | None:
         return None
     windows = all_windows(panel, run.state.scaler, lookback, horizon, len(run.state.targets))
     windows = windows.with_covariates(regressors_of(panel, run.state.covariates))
-    moment: int | pd.Timestamp = time_like(panel.times, run.facts["intervals"]["first"])
-    if isinstance(panel.times, pd.DatetimeIndex) and panel.times.tz is None:  # which may lack the run's time zone
-        moment = pd.Timestamp(run.facts["intervals"]["first"]).tz_localize(None)
-    first = panel.times.searchsorted(moment)
+    first = panel.times.searchsorted(time_kept(panel.times, run.facts["intervals"]["first"]))
     return windows.between(max(int(first), lookback), panel.num_rows)
 
 

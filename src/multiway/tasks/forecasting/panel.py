@@ -29,6 +29,33 @@ class Columns(Config):
     """Whether dates of numbers were read day before month; None where they are not written so."""
     zone: str | None = None
     """Of the times, where it has a name and is not UTC: hours of the day are those of its clocks."""
+    made: tuple[str, ...] = ()
+    """Those of them that the table itself has no name for, as where an index or a header holds the times."""
+
+    def rename(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """An answer by the names of the table: of the columns that name series, of times, and of values.
+
+        `unique_id`, `ds` and `y` stay where the table has no name for them, or two columns would have one. So do names
+        of series whose parts cannot be told apart, as a slash stands in one.
+        """
+        own = {"unique_id": self.ids, "ds": (self.time,), "y": (self.value,)}
+        columns = list[tuple[str, object]]()
+        for ours in frame.columns:
+            names = [name for name in own.get(ours, ()) if name is not None and name not in self.made]
+            parts = split_names(frame[ours], len(names)) if len(names) > 1 else [frame[ours]]
+            is_known = len(parts) == len(names) == len(own.get(ours, ()))
+            columns += zip(names, parts, strict=True) if is_known else [(ours, frame[ours])]
+        unique = dict(columns)
+        return pd.DataFrame(unique) if len(unique) == len(columns) else frame
+
+
+def split_names(cells: pd.Series, count: int) -> list[NDArray[np.object_]]:
+    """The parts of names of series, a column each; none where a name has not so many."""
+    codes, labels = pd.factorize(cells)
+    parts = [str(label).split("/") for label in labels]
+    if any(len(each) != count for each in parts):
+        return []
+    return [np.array(part, object)[codes] for part in zip(*parts, strict=True)]
 
 
 class Share(NamedTuple):
@@ -46,9 +73,9 @@ class Panel:
     values: float64 `(time, variates)`; NaN where missing.
     times: DatetimeIndex, or an index of integers.
     names: One per variate.
-    frequency: Step between times as a pandas alias; None for integer times.
+    frequency: Step between times as a pandas alias, or its sessions (`Sessions`); None for integer times.
     layout: How the file was laid out.
-    source: File name, or "frame".
+    source: File name, or "the table" of data in memory.
     notes: What was detected and done on the way in, one line each.
     warned: Those of the notes that nobody should miss.
     columns: Of the table.
@@ -100,7 +127,9 @@ class Panel:
         )
 
     def future_times(self, count: int) -> pd.Index:
-        """The next `count` times after the last; steps of days and more keep their hour when clocks change.
+        """The next `count` times after the last, those of the next sessions where there are sessions.
+
+        Steps of days and more keep their hour when clocks change.
 
         Raises:
             DataError: The times have no regular step and none was given.
@@ -115,7 +144,7 @@ class Panel:
                 Fix("read.frequency", "D"),
                 ").",
             )
-        ahead = step_times(last, self.frequency, count + 1).as_unit(self.times.unit)
+        ahead = step_times(last, self.frequency, count + 2).as_unit(self.times.unit)
         return pd.DatetimeIndex(ahead[ahead > last][:count])
 
 

@@ -12,7 +12,7 @@ from multiway.tasks.answers import positions_of
 from multiway.tasks.forecasting.bands import stretch
 from multiway.tasks.forecasting.covariates import Covariates
 from multiway.tasks.forecasting.forecasts import future_frame, look_ahead
-from multiway.tasks.forecasting.panel import Panel
+from multiway.tasks.forecasting.panel import Columns, Panel
 from multiway.tasks.options import check_percentages
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
@@ -52,12 +52,15 @@ def forecast_table(
         raise ConfigError(f"predict: {list_some(chosen)} are tables of their own. Give one of them.")
     bands = run.config.levels if levels is None else levels
     if paths is not None:
-        return path_frame(run, panel, paths, plan)
-    if total:
-        return total_frame(run, panel, bands, plan)
-    if hierarchy:
-        return hierarchy_frame(run, panel, hierarchy, bands, plan)
-    return future_frame(run, panel, levels, layout, quantiles, plan)
+        frame = path_frame(run, panel, paths, plan)
+    elif total:
+        frame = total_frame(run, panel, bands, plan)
+    elif hierarchy:
+        frame = hierarchy_frame(run, panel, hierarchy, bands, plan)
+    else:
+        frame = future_frame(run, panel, levels, layout, quantiles, plan)
+    columns: Columns = run.state.columns
+    return columns.rename(frame)
 
 
 def draw_paths(run: Run, panel: Panel, count: int, plan: Covariates | None = None) -> tuple[Floats, Iterator[Floats]]:

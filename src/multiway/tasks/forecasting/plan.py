@@ -81,13 +81,15 @@ def _read(
     require_columns(table.names, [*keys, *roles.future], "future data", findings)
     table, times = sound_times(table, columns.time, options, findings)
     horizon, series = run.config.horizon, places_of(table, columns.ids, panel.names, findings)
+    ahead = panel.future_times(horizon)
     if columns.time is None:
         steps = pd.Series(series).groupby(series).cumcount().to_numpy()
     else:
-        steps = panel.future_times(horizon).get_indexer(times)
+        steps = ahead.get_indexer(times)
     chosen = np.flatnonzero((steps >= 0) & (steps < horizon) & (series >= 0))
     if not len(chosen):
-        rule = f"no row is one of the {horizon} steps after {panel.times[-1]}: they are {times.min()} to {times.max()}"
+        rule = f"no row is one of the {horizon} steps after {panel.times[-1]}, to {ahead[-1]}"
+        rule += f": they are {times.min()} to {times.max()}"
         raise findings.fatal("covariates", rule, "Write times as in the history, and names too.")
     count = panel.num_variates if columns.ids else 1
     if roles.issued is not None:

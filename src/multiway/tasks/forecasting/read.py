@@ -24,13 +24,14 @@ from multiway.data.sources.tables import column_names
 from multiway.data.sources.times import is_day_first
 from multiway.data.sources.values import parse_numbers
 from multiway.errors import DataError, Fix, MultiwayError, warn
-from multiway.tasks.forecasting.calendar import check_frequency, season_of, step_times, zone_of
+from multiway.tasks.forecasting.calendar import in_step, season_of, zone_of
 from multiway.tasks.forecasting.config import ROLES, ForecastConfig, Roles, SplitOptions
 from multiway.tasks.forecasting.covariates import Covariates, propose_roles, read_covariates
 from multiway.tasks.forecasting.flaws import CHOOSE, Draft, apply_policies, outside, whole_covariates
 from multiway.tasks.forecasting.issued import Rows, distinct_rows, join_targets, read_issued, read_moments
 from multiway.tasks.forecasting.panel import Columns, Panel, with_absent
 from multiway.tasks.forecasting.splitting import borders_of, words_on_young, young_series
+from multiway.tasks.forecasting.steps import step_of
 
 MAX_CELLS = 2_000_000_000
 """Of a panel that a long table makes."""
@@ -40,20 +41,23 @@ ALONE = Roles()
 """Series without covariates."""
 
 
-def read_panel(source: object, options: ReadOptions | None = None, roles: Roles = ALONE) -> Panel:
+def read_panel(
+    source: object, options: ReadOptions | None = None, roles: Roles = ALONE, usual: str | None = None
+) -> Panel:
     """Read a file or frame under the chosen policies.
 
     Args:
         source: Path of a CSV, CSV.gz or Parquet file, or a pandas or polars frame; wide or long.
         options: What to do with flaws; by default every flaw is refused.
         roles: Columns that are covariates.
+        usual: The step of the first rows, where others were added to them.
 
     Raises:
         DataError: A flaw that no policy covers: one line with the file, the place, the value and the fix.
     """
     given = options or ReadOptions()
-    read = partial(_read, source, given, roles, None)
-    return soundly(source_name(source), read, _key_of(source, given, roles))
+    read = partial(_read, source, given, roles, None, usual=usual)
+    return soundly(source_name(source), read, _key_of(source, given, roles, usual))
 
 
 def check_file(
@@ -133,15 +137,22 @@ class Later:
         return there
 
 
-def _key_of(source: object, options: ReadOptions, roles: Roles) -> Hashable:
+def _key_of(source: object, options: ReadOptions, roles: Roles, usual: str | None = None) -> Hashable:
     """What names a panel that is read of a file; None for a frame."""
-    return (Panel, str(source), options, roles) if isinstance(source, str | Path) else None
+    return (Panel, str(source), options, roles, usual) if isinstance(source, str | Path) else None
 
 
-def _read(source: object, options: ReadOptions, roles: Roles, later: Later | None, findings: Findings) -> Panel:
+def _read(
+    source: object,
+    options: ReadOptions,
+    roles: Roles,
+    later: Later | None,
+    findings: Findings,
+    usual: str | None = None,
+) -> Panel:
     """Read as far as the file allows, noting flaws; the panel is sound only where no finding is an error."""
     if options.frequency is not None:
-        check_frequency(options.frequency)
+        step_of(options.frequency)
     table = load_series_table(source, options, options.time_column, findings)
     issued = () if roles.issued is None else (roles.issued,)
     time = find_time_column(table.drop([name for name in issued if name in table.names]), options, findings)
@@ -171,8 +182,10 @@ def _read(source: object, options: ReadOptions, roles: Roles, later: Later | Non
             f"static names {list_some(roles.static)}, and a wide table has no column for each series",
             "Give a long table, or leave static out.",
         )
-    draft, frequency, ahead = apply_policies(draft, has_plan=bool(roles.future))
+    draft, frequency, ahead = apply_policies(draft, usual, has_plan=bool(roles.future))
     covariates = _read_covariates(table, roles, time, times, long, draft, ahead)
+    seen, ids = column_names(source), () if long is None else long.ids
+    value = None if long is None else long.value
     return Panel(
         values=draft.values,
         times=draft.times,
@@ -184,10 +197,11 @@ def _read(source: object, options: ReadOptions, roles: Roles, later: Later | Non
         warned=findings.warnings(),
         columns=Columns(
             time=time,
-            ids=() if long is None else long.ids,
-            value=None if long is None else long.value,
+            ids=ids,
+            value=value,
             day_first=day_first,
             zone=zone_of(draft.times),
+            made=tuple(name for name in (time, *ids, value) if name is not None and name not in seen) if seen else (),
         ),
         covariates=covariates,
     )
@@ -497,7 +511,7 @@ def later_panel(
     """
     later = Later(names, zone)
     try:
-        panel = soundly(source_name(source), partial(_read, source, options, roles, later))
+        panel = soundly(source_name(source), partial(_read, source, options, roles, later, usual=frequency))
     except DataError as error:
         if not any(isinstance(part, Fix) for part in error.args):
             raise
@@ -524,12 +538,8 @@ def _at_frequency(panel: Panel, frequency: str | None, *, strict: bool) -> Panel
     if frequency is None or not isinstance(times, pd.DatetimeIndex):
         return panel
 
-    def fit(step: str) -> float:
-        """Share of the stamps that are on the grid of a step, or of the grid that is there if that is less."""
-        grid = step_times(times[0], step, times[-1])
-        return float(min(times.isin(grid).mean(), grid.isin(times).mean())) if len(grid) else 0.0
-
-    if not strict or (fit(frequency) > 0.5 and (panel.frequency is None or fit(frequency) >= fit(panel.frequency))):
+    own = min(in_step(times, frequency))
+    if not strict or (own > 0.5 and (panel.frequency is None or own >= min(in_step(times, panel.frequency)))):
         return dataclasses.replace(panel, frequency=frequency)
     raise DataError(
         f"{panel.source}: the run was trained on steps of {frequency}; these rows follow "

@@ -1,5 +1,6 @@
 """The task `forecast`."""
 
+import dataclasses
 import itertools
 from collections.abc import Sequence
 from functools import partial
@@ -12,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from multiway.data.matching import Far, far_columns
+from multiway.data.scaling import Floats
 from multiway.data.writing import check_target, write_table
 from multiway.errors import ConfigError, Fix, warn
 from multiway.explain import save_explanation
@@ -22,6 +24,7 @@ from multiway.tasks.forecasting import encode, forecasts, refit, scores
 from multiway.tasks.forecasting.anomalies import LEVEL, score_values
 from multiway.tasks.forecasting.audit import audit_forecast
 from multiway.tasks.forecasting.bands import PARTS, SHARES, Bands, calibration_of, stretch
+from multiway.tasks.forecasting.calendar import time_kept
 from multiway.tasks.forecasting.candidate import Rows, Training, candidates, fit_candidates
 from multiway.tasks.forecasting.choice import decide
 from multiway.tasks.forecasting.config import FORECAST, ForecastConfig, find_published_split
@@ -64,18 +67,18 @@ SAMPLED = 64
 NO_BANDS = "bands are of the answer's errors, so the forecast of another model has none"
 SCALED, ORIGINAL = {"scale": "scaled"}, {"scale": "original"}
 METRICS = (
-    Metric(name="mse", title="MSE", higher=False, spread=True, where=SCALED),
-    Metric(name="mae", title="MAE", higher=False, spread=True, where=SCALED),
+    Metric(name="mse", title="MSE", higher=False, spread=True, where=SCALED, detail=True),
+    Metric(name="mae", title="MAE", higher=False, spread=True, where=SCALED, detail=True),
     Metric(name="mase", title="MASE", higher=False, spread=True, where=SCALED),
-    Metric(name="sql", title="SQL", higher=False, where=SCALED),
-    Metric(name="mse (original)", title="MSE, original scale", of="mse", higher=False, where=ORIGINAL),
+    Metric(name="sql", title="SQL", higher=False, where=SCALED, detail=True),
+    Metric(name="mse (original)", title="MSE, original scale", of="mse", higher=False, where=ORIGINAL, detail=True),
     Metric(name="mae (original)", title="MAE, original scale", of="mae", higher=False, where=ORIGINAL),
     Metric(name="rmse", title="RMSE", higher=False, decimals=None, where=ORIGINAL),
     Metric(name="wape", title="WAPE", higher=False, decimals=4, spread=True, where=ORIGINAL),
-    Metric(name="smape", title="sMAPE", higher=False, decimals=4, spread=True, where=ORIGINAL),
-    Metric(name="wql", title="WQL", higher=False, decimals=4, where=ORIGINAL),
-    Metric(name="crps", title="CRPS", higher=False, decimals=None, where=ORIGINAL),
-    Metric(name="pinball", title="Pinball loss", higher=False, decimals=None, where=ORIGINAL),
+    Metric(name="smape", title="sMAPE", higher=False, decimals=4, spread=True, where=ORIGINAL, detail=True),
+    Metric(name="wql", title="WQL", higher=False, decimals=4, where=ORIGINAL, detail=True),
+    Metric(name="crps", title="CRPS", higher=False, decimals=None, where=ORIGINAL, detail=True),
+    Metric(name="pinball", title="Pinball loss", higher=False, decimals=None, where=ORIGINAL, detail=True),
 )
 
 
@@ -230,7 +233,8 @@ def tables_of_split(run: Run, predictions: Measured, split: str) -> dict[str, pd
     if not knows_ahead(run.prepared.panel, run.config.horizon):
         return errors  # without their plan there is nothing to forecast from
     future = forecasts.future_frame(run, run.prepared.panel, None, "long")
-    return {**errors, "predictions": future if run.prepared.panel.share is None else join_frames(future)}
+    future = future if run.prepared.panel.share is None else join_frames(future)
+    return {**errors, "predictions": run.state.columns.rename(future)}
 
 
 def describe_run(run: Run, prepared: PreparedPanel, predictions: Measured) -> Row:
@@ -261,8 +265,9 @@ def keep_files(run: Run, prepared: PreparedPanel, folder: RunFolder) -> None:
 
 
 def list_metrics(config: ForecastConfig) -> tuple[Metric, ...]:
-    """What decides is the first."""
-    first = sorted(METRICS, key=lambda metric: metric.name != config.metric)
+    """What decides is the first, and no detail."""
+    decides = next(metric for metric in METRICS if metric.name == config.metric)
+    first = [dataclasses.replace(decides, detail=False), *(metric for metric in METRICS if metric != decides)]
     apart = [
         Metric(
             name=f"{metric}_{steps}",
@@ -274,7 +279,13 @@ def list_metrics(config: ForecastConfig) -> tuple[Metric, ...]:
         for steps, metric in itertools.product(config.horizons, ("mse", "mae"))
     ]
     held = [
-        Metric(name=f"coverage_{level:g}", title=f"Coverage of {level:g} %", higher=None, where=ORIGINAL)
+        Metric(
+            name=f"coverage_{level:g}",
+            title=f"Coverage of {level:g} %",
+            higher=None,
+            where=ORIGINAL,
+            detail=level != config.levels[0],
+        )
         for level in config.levels
     ]
     return (*first, *apart, *held)
@@ -302,13 +313,23 @@ def answer_in_words(run: Run) -> str:
 
 def find_far(run: Run, later: Panel) -> Sequence[Far]:
     """Series whose last rows, which the models see, are far from the training and from all rows of the last fit."""
-    seen = run.state.outside(later.values[-run.config.lookback :])
+    seen = run.state.outside(_without_trend(run, later)[-run.config.lookback :])
     return far_columns(seen, later.names, run.state.scaler, f"the last {len(seen)} rows")
 
 
 def find_far_scored(run: Run, prepared: PreparedPanel) -> Sequence[Far]:
     """Series that are far from the training in any of the rows that are scored."""
-    return far_columns(prepared.panel.values, prepared.panel.names, run.state.scaler, "rows")
+    return far_columns(_without_trend(run, prepared.panel), prepared.panel.names, run.state.scaler, "rows")
+
+
+def _without_trend(run: Run, panel: Panel) -> Floats:
+    """Values of a panel, those of targets without what the trend of the training rows explains."""
+    state, part = run.state, run.facts["splits"]["train"]
+    first, last = (time_kept(panel.times, part[name]) for name in ("first", "last"))
+    rows = np.asarray((panel.times - last) / ((last - first) / (part["rows"] - 1)), float)
+    own = panel.values[:, -len(state.targets) :]
+    nearest = state.trend.nearest(own, rows, state.target_scaler.mean)
+    return np.hstack([panel.values[:, : -len(state.targets)], nearest])
 
 
 def answer_data(run: Run, data: str | None, out: Path | None, options: Row) -> Answer:
@@ -328,7 +349,7 @@ def backtest_run(run: Run, data: str | None, out: Path | None, options: Row) -> 
     past = options.get("cutoffs", 10), options.get("step"), options.get("refit"), options.get("levels", ())
     frame = forecasts.backtest_frame(run, _panel(run, data), *past)
     if out is not None:
-        write_table(frame, out)
+        write_table(run.state.columns.rename(frame), out)
     rows = pd.DataFrame(forecasts.score_backtest(frame))
     chosen = rows if _is_own(run) else rows[rows["model"] == run.answer.name]
     return Answer(frame=chosen.reset_index(drop=True), files=() if out is None else (out,))
@@ -361,7 +382,8 @@ def update_run(run: Run, data: str) -> Run:
     longer, tables = take_in(run, data_of(run), data), dict(run.tables)
     tables.pop("predictions", None)
     if knows_ahead(longer.prepared.panel, run.config.horizon):
-        tables["predictions"] = forecasts.future_frame(longer, longer.prepared.panel, None, "long")
+        future = forecasts.future_frame(longer, longer.prepared.panel, None, "long")
+        tables["predictions"] = run.state.columns.rename(future)
     longer.tables = tables
     return longer
 
