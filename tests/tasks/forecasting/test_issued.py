@@ -216,7 +216,7 @@ def test_a_forecast_is_that_of_a_backtest_from_its_last_row():
     own = kept.predict(without_later_issues(frame, cutoff), levels=())
     past = kept.backtest(cutoffs=[cutoff])
     np.testing.assert_allclose(own["load"], past["multiway"], rtol=SUMS32)
-    np.testing.assert_array_equal(own["ds"], past["ds"])
+    np.testing.assert_array_equal(own["date"], past["date"])
 
 
 def regression_error(frame: pd.DataFrame, **changes: object) -> float:
