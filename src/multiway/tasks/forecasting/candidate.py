@@ -80,6 +80,8 @@ class Facts:
     """Whether rows have numbers on a calendar."""
     explained: bool = False
     """Whether there are covariates, besides the clock."""
+    issued: bool = False
+    """Whether what is known of them depends on the window."""
     low: Values
     """The smallest training value of every target."""
     zeros: Values
@@ -107,6 +109,7 @@ class Facts:
             known=0 if covariates is None else covariates.known.shape[-1],
             has_clock=covariates is not None,
             explained=training.is_explained,
+            issued=covariates is not None and covariates.issued is not None,
             low=low,
             zeros=zeros,
             network=network,

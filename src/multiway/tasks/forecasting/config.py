@@ -89,6 +89,8 @@ class Roles(Config):
     future: Names = ()
     past: Names = ()
     static: Names = ()
+    issued: str | None = None
+    """That which says when a row was issued."""
     words: tuple[str, ...] | None = None
     """Those that are words, whatever a later table holds; seen if not given."""
     holidays: Names = ()
@@ -184,6 +186,12 @@ class ForecastConfig(Answering):
     """Columns that are known up to the last value alone, such as visitors."""
     static: Annotated[Names, Flag("Columns of a long table that say what a series is.")] = ()
     """Columns of a long table that say what a series is, such as its region: one value for each series."""
+    issued: Annotated[
+        str | None,
+        Flag("Column that says when a row's covariates were issued: a time may then have a row for each issue."),
+    ] = None
+    """Column that says when the covariates of a row were issued, as weather forecasts are: a time, and series, may then
+    have a row for each issue. From every moment only the last one is seen that had been issued by then."""
     static_data: Annotated[
         str | None,
         Flag(
@@ -357,12 +365,29 @@ class ForecastConfig(Answering):
             raise ValueError(f"targets: the baseline {own[0]} forecasts every series that it sees. Leave it out")
         return self
 
+    @model_validator(mode="after")
+    def _issues_can_be_told(self) -> Self:
+        if self.issued is None:
+            return self
+        changing = (*self.future, *self.past)
+        if not changing:
+            raise ValueError("issued says when covariates were known. Name them with future or past")
+        if self.issued in (*changing, *self.static):
+            raise ValueError(f"issued is a column of its own. Got {self.issued}, which is a covariate too")
+        if self.read.resample is not None or self.read.duplicates in ("keep", "mean"):
+            given = f"read.resample={self.read.resample}, read.duplicates={self.read.duplicates}"
+            raise ValueError(
+                f"issued: rows of one time are its issues, which are not resampled, kept as steps or averaged. "
+                f"Leave read.resample out, and set read.duplicates to first, last or error. Got {given}"
+            )
+        return self
+
     @property
     def roles(self) -> Roles:
         """Columns that are covariates."""
         is_tried = bool(self.future or self.past or self.static or self.static_data or self.holidays)
         return Roles(
-            future=self.future, past=self.past, static=self.static, holidays=self.holidays,
+            future=self.future, past=self.past, static=self.static, issued=self.issued, holidays=self.holidays,
             calendar=is_tried if self.calendar == "auto" else self.calendar,
         )  # fmt: skip
 

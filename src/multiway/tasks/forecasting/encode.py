@@ -43,6 +43,8 @@ SEASONS, SPAN, LESS = (2, 7, 14), 1.5, 0.8
 """Look-backs that are tried, at least so many times the usual one; and the part of its error that one has to reach."""
 MOST_CELLS = 5_000_000_000
 """Rows times series times the square of a look-back that is tried: a second or two."""
+SELDOM = 0.005
+"""Share of steps from which on it is said that nothing had been issued for them."""
 USES = ("test", "future")
 """What candidates are refitted for."""
 
@@ -53,7 +55,7 @@ class ForecastState(Config):
     names: tuple[str, ...]
     """Of the variates, in the order of the models: those that are forecast last."""
     frequency: str | None
-    """Step between times as a pandas alias; None for integer times."""
+    """Step between times as a pandas alias, or its sessions; None for integer times."""
     season: int
     """Steps in a season."""
     scaler: Scaler
@@ -191,7 +193,8 @@ class PreparedPanel:
         covariates, times = None, panel.times[slice(*borders.train)]
         if panel.covariates is not None:
             roles = config.roles.replace(static=panel.covariates.columns_of("static"))
-            covariates = LearntCovariates.of(panel.covariates, roles, times, panel.frequency)
+            covariates = LearntCovariates.of(panel.covariates, roles, times, panel.frequency, season)
+            notes = (*notes, *_words_on_reach(panel, config.horizon))
         windows = split_windows(scaled, borders, *sizes)
         if young.any():
             since = first_scored(panel, young, borders, season)
@@ -256,6 +259,8 @@ class PreparedPanel:
         yield from (self.panel.names, self.panel.times.to_numpy(), self.panel.values)
         if (covariates := self.panel.covariates) is not None:
             yield from (covariates.names, covariates.values, *itertools.chain(*covariates.words.items()))
+            if (vintages := covariates.vintages) is not None:
+                yield from (vintages.row, vintages.series, vintages.since, vintages.values)
         if (others := self.panel.others) is not None:
             yield from (others.names, others.ends.numpy(), others.values.numpy())
 
@@ -290,6 +295,17 @@ def complete(windows: Windows, panel: Panel, learnt: LearntCovariates | None) ->
     return windows.with_covariates(regressors_of(panel, learnt)).replace(others=panel.others)
 
 
+def _words_on_reach(panel: Panel, horizon: int) -> Iterator[str]:
+    """Of which share of the steps of forecasts nothing had been issued, a line for each covariate with some."""
+    assert panel.covariates is not None
+    row = np.arange(panel.num_rows)[:, None]
+    for name in panel.covariates.columns_of("future") if panel.covariates.vintages is not None else ():
+        ahead = (row - panel.covariates.first_known(name, panel.num_rows))[horizon:]
+        share = 1 - float(np.clip(ahead / horizon, 0, 1).mean())
+        if share >= SELDOM:
+            yield f"{name}: of {share:.0%} of the steps ahead nothing had been issued, and the season before stands in"
+
+
 def regressors_of(panel: Panel, learnt: LearntCovariates | None) -> Regressors:
     """Covariates and clock of all rows of a panel, as models take them."""
     if learnt is None or panel.covariates is None:
@@ -315,7 +331,7 @@ def prepare_panel(
     panel = _read_own(config, source)
     if config.updates:
         longer, told = _join(config, source, panel.columns)
-        rows, panel = panel.num_rows, check_longer(panel, _read_own(config, longer))
+        rows, panel = panel.num_rows, check_longer(panel, _read_own(config, longer, panel.frequency))
         warned = (*panel.warned, *((words,) for words in told))
         panel = dataclasses.replace(panel, notes=(*panel.notes, *told), warned=warned)
     split = panel.slice(0, rows or panel.num_rows)
@@ -325,12 +341,15 @@ def prepare_panel(
     return PreparedPanel.of(panel, sized, rows)
 
 
-def _read_own(config: ForecastConfig, source: object) -> Panel:
-    """The panel of a file, a frame, or a folder: of the latter the series of this process, where several share them."""
+def _read_own(config: ForecastConfig, source: object, usual: str | None = None) -> Panel:
+    """The panel of a file, a frame, or a folder: of the latter the series of this process, where several share them.
+
+    usual: The step of its first rows.
+    """
     folder = Path(str(source)) if holds_parts(source) else None
     shared = None if folder is None or world() == 1 else read_shared(config, folder)
     if shared is None:
-        panel = targets_last(read_panel(*describe_source(config, source)), config.targets)
+        panel = targets_last(read_panel(*describe_source(config, source), usual), config.targets)
     else:
         frame, options, share = shared
         panel = on_times_of_all(read_panel(frame, options), share, options)

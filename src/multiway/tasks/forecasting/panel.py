@@ -76,7 +76,7 @@ class Panel:
     values: float64 `(time, variates)`; NaN where missing.
     times: DatetimeIndex, or an index of integers.
     names: One per variate.
-    frequency: Step between times as a pandas alias; None for integer times.
+    frequency: Step between times as a pandas alias, or its sessions (`Sessions`); None for integer times.
     layout: How the file was laid out.
     source: File name, or "the table" of data in memory.
     notes: What was detected and done on the way in, one line each.
@@ -132,7 +132,9 @@ class Panel:
         )
 
     def future_times(self, count: int) -> pd.Index:
-        """The next `count` times after the last; steps of days and more keep their hour when clocks change.
+        """The next `count` times after the last, those of the next sessions where there are sessions.
+
+        Steps of days and more keep their hour when clocks change.
 
         Raises:
             DataError: The times have no regular step and none was given.
@@ -147,7 +149,7 @@ class Panel:
                 Fix("read.frequency", "D"),
                 ").",
             )
-        ahead = step_times(last, self.frequency, count + 1).as_unit(self.times.unit)
+        ahead = step_times(last, self.frequency, count + 2).as_unit(self.times.unit)
         return pd.DatetimeIndex(ahead[ahead > last][:count])
 
 

@@ -46,6 +46,8 @@ class Windows:
         others: What someone else forecast at past moments of the panel.
         share: Which of the series these are, where other processes hold the others.
         since: First target row of the windows that hold each series, `(variates,)`; None where all do.
+        left: What effects of covariates leave of every window, `(windows, lookback + horizon, variates)`, where they
+            differ from window to window; None where the rows say it.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class Windows:
         self.others: Others | None = None
         self.share: Share | None = None
         self.since: Tensor | None = None
+        self.left: Tensor | None = None
 
     def __len__(self) -> int:
         """Number of windows: rows - lookback - horizon + 1, none dropped, or as many as were chosen."""
@@ -92,10 +95,8 @@ class Windows:
         """The same windows with covariates, of which `rows` holds those of all rows of the panel."""
         if rows is None:
             return self.replace(covariates=None, clock=None)
-        own, stop = slice(self.first, self.first + len(self.rows)), self.first + len(self.rows)
-        return self.replace(
-            covariates=Regressors(rows.known[own], rows.seen[own], rows.clock[own]), clock=rows.clock[:stop]
-        )
+        stop = self.first + len(self.rows)
+        return self.replace(covariates=rows.of_rows(self.first, stop), clock=rows.clock[:stop])
 
     @property
     def all_targets(self) -> int:
@@ -142,6 +143,9 @@ class Windows:
         """
         index = (index if self.chosen is None else self.chosen[index]).to(self.rows.device)
         batch = {"start": index + self.first, **self._copies("", self.rows, index)}
+        if self.left is not None:
+            past, future = self.left[index].split([self.lookback, self.horizon], 1)
+            batch |= {"past": past.contiguous(), "future": future.contiguous()}
         if self.observed is not None:
             batch |= self._copies("_observed", self.observed, index)
         if self.since is not None:
@@ -149,10 +153,8 @@ class Windows:
             for name, cells in batch.items():
                 batch[name] = cells * begun[..., -cells.shape[-1] :] if name != "start" else cells
         if self.covariates is not None:
-            known, seen, clock, _ = self.covariates
-            for name, rows, span in (("known", known, self.lookback + self.horizon), ("seen", seen, self.lookback)):
-                batch[name] = rows.unfold(0, span, 1)[index].movedim(-1, 1)
-            batch["clock"] = clock[index + self.lookback]
+            own = self.covariates.of_windows(index, self.lookback, self.horizon)
+            batch |= {"known": own.known, "seen": own.seen, "clock": own.clock}
         if self.clock is not None:
             rows, observed = self.past
             batch |= {"rows": rows, "clocks": self.clock}
@@ -340,9 +342,9 @@ def rows_observed(scaled: NDArray[np.float64]) -> tuple[Tensor, Tensor | None]:
 def complete_stretches(windows: Windows, start: int, stop: int) -> tuple[list[tuple[int, int]], Tensor]:
     """Stretches of at least 32 successive windows without a missing cell, and the other windows, of start to stop.
 
-    Windows that were chosen one by one form no stretch.
+    Windows that were chosen one by one form no stretch, nor do those of which effects leave something each.
     """
-    if windows.chosen is not None:
+    if windows.chosen is not None or windows.left is not None:
         return [], torch.arange(start, stop)
     if windows.observed is None:
         return [(start, stop)], torch.empty(0, dtype=torch.long)
