@@ -118,8 +118,8 @@ class Draft:
             self.findings.add(kind, "warning", f"{rule} ({option}={policy})", "", places, count)
 
 
-def apply_policies(draft: Draft, usual: str | None, *, has_plan: bool) -> tuple[Draft, str | None, NDArray[np.int64]]:
-    """The draft under its options, the step of its times, and where rows come from that are known ahead alone.
+def apply_policies(draft: Draft, usual: str | None, *, has_plan: bool) -> tuple[Draft, str | None, Draft]:
+    """The draft under its options, the step of its times, and the rows after it that are known ahead alone.
 
     usual: The step of a run.
     has_plan: Whether covariates are known ahead: the last rows, where no series has a value, are a plan of them.
@@ -145,7 +145,7 @@ def apply_policies(draft: Draft, usual: str | None, *, has_plan: bool) -> tuple[
         if stop < count and not has_plan:
             rule = f"no value in the last {count - stop} rows, which are left out"
             findings.add("span", "warning", f"{rule}: a forecast begins after {draft.times[stop - 1]}")
-        ahead = draft.origin[stop:]
+        ahead = draft.take(np.arange(stop, count))
         draft = with_missing(draft.take(np.arange(stop)), slower)
     except GridTooLong as error:
         raise findings.fatal("gaps", str(error), ("Correct the first or last time, or ", *FREQUENCY)) from None
@@ -432,17 +432,21 @@ def _first(cells: NDArray[np.bool_]) -> list[tuple[int, int]]:
 
 
 def whole_covariates(covariates: Covariates, draft: Draft) -> Covariates:
-    """Empty cells of covariates, in rows that the file has, under the policy for missing cells."""
+    """Empty cells of covariates, in rows that the file has, under the policy for missing cells.
+
+    Where a column has vintages an empty cell is no flaw: nothing was issued then.
+    """
     values, options = covariates.values, draft.options
     values = np.where(np.isin(values, options.sentinels), np.nan, values) if options.sentinels else values
     empty = np.isnan(values[: len(draft.values)]) & (draft.origin >= 0)[..., None]
-    for place, name in enumerate(covariates.names):
-        cells = np.argwhere(empty[..., place])
+    has_issues = covariates.vintages is not None
+    for place, (name, role) in enumerate(zip(covariates.names, covariates.roles, strict=True)):
+        cells = np.argwhere(empty[..., place] & (not has_issues or role == "static"))
         if len(cells):
             rows = [int(draft.origin[row, series]) for row, series in cells[:KEPT_PER_KIND]]
             rule = f"{_count_words(len(cells), 'cell')} of a covariate {'are' if len(cells) > 1 else 'is'} missing"
             draft.note_places("missing", [draft.table.place(row, name) for row in rows], len(cells), rule)
-    if options.missing == "ffill":
+    if options.missing == "ffill" and not has_issues:
         flat = pd.DataFrame(values.reshape(len(values), -1)).ffill().to_numpy()
         values = flat.reshape(values.shape)
     return dataclasses.replace(covariates, values=values)
