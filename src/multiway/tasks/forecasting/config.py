@@ -3,9 +3,10 @@
 import math
 import time
 from fnmatch import fnmatch
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, PrivateAttr, field_validator, model_validator
 
 from multiway.config import Config, Flag, Plain, merge
 from multiway.data.options import Names, ReadOptions
@@ -49,6 +50,32 @@ TRAINING: Plain = {"average": 0.99}
 """Fields of `TrainingConfig` that are others for forecasts."""
 TRAINED: Plain = {"loss": "mse", "epochs": 10, "average": None}
 """Fields of `TrainingConfig` where a trained baseline differs from the network: as in print, until it stops early."""
+
+
+class Held:
+    """A frame in a config, which is equal to itself alone."""
+
+    def __init__(self, frame: object) -> None:
+        self.frame = frame
+
+
+def hold(given: object) -> object:
+    """A path as text, or a frame that is held."""
+    return (
+        str(given)
+        if isinstance(given, Path)
+        else given
+        if given is None or isinstance(given, str | Held)
+        else Held(given)
+    )
+
+
+Outside = Annotated[
+    Any,
+    BeforeValidator(hold),
+    PlainSerializer(lambda held: held if isinstance(held, str) else None, when_used="json"),
+]
+"""A path, or a frame that is held and not stored."""
 
 
 def find_published_split(protocol: str) -> Any:
@@ -181,6 +208,15 @@ class ForecastConfig(Answering):
         ),
     ] = ()
     """Countries whose public holidays are known ahead, by their codes: US, or DE-BY for a part of one."""
+    candidates: Annotated[
+        Outside | None,
+        Flag(
+            "File of forecasts that someone else made: series, cutoff, time, and a column for each model.",
+            commands=("train",),
+        ),
+    ] = None
+    """Path of forecasts that someone else made at past cutoffs, or a frame, which no stored config has. A column for
+    each model, which is weighed with ours on the windows at its cutoffs."""
     calendar: bool | Literal["auto"] = "auto"
     """Try hours, weekdays and the time of the year as covariates, which stay where validation gains; "auto" does so
     where there are others."""

@@ -23,10 +23,11 @@ from multiway.files import sha256_of
 from multiway.models.regression import Regressors
 from multiway.models.series_units import Units
 from multiway.tasks.forecasting.calendar import clock_of, season_of
-from multiway.tasks.forecasting.candidate import Facts, Sizes, choose_candidates
+from multiway.tasks.forecasting.candidate import Facts, Sizes, choose_candidates, others_in
 from multiway.tasks.forecasting.config import ForecastConfig, Roles, SplitOptions, find_published_split
 from multiway.tasks.forecasting.covariates import LearntCovariates
 from multiway.tasks.forecasting.later_rows import Joined, join_rows
+from multiway.tasks.forecasting.others import read_others
 from multiway.tasks.forecasting.panel import Columns, Panel, targets_last
 from multiway.tasks.forecasting.processes import join_scalers, join_words, on_times_of_all, read_shared
 from multiway.tasks.forecasting.read import describe_source, later_panel, options_of_training, read_panel
@@ -201,7 +202,10 @@ class PreparedPanel:
             test = split_windows(scaler.transform(panel.values), borders, *sizes)["test"]
             windows["test"] = test.replace(since=torch.from_numpy(since))
         features = regressors_of(panel, covariates)
-        windows = {name: part.with_covariates(features).replace(share=panel.share) for name, part in windows.items()}
+        windows = {
+            name: part.with_covariates(features).replace(share=panel.share, others=panel.others)
+            for name, part in windows.items()
+        }
         count = config.num_targets or panel.num_variates
         low = RowFacts.of(panel.values[slice(*borders.train), -count:]).low
         falls = (low >= 0) & (RowFacts.of(panel.values[:, -count:]).low < 0)
@@ -224,8 +228,8 @@ class PreparedPanel:
     @classmethod
     def later(cls, panel: Panel, state: ForecastState, config: ForecastConfig) -> Self:
         """Windows over all rows of later data, to score."""
-        scaler, rows = state.scaler, regressors_of(panel, state.covariates)
-        windows = all_windows(panel, scaler, config.lookback, config.horizon, config.num_targets).with_covariates(rows)
+        windows = all_windows(panel, state.scaler, config.lookback, config.horizon, config.num_targets)
+        windows = complete(windows, panel, state.covariates)
         if np.isnan(panel.values[config.lookback :, -windows.num_targets :]).all():
             raise DataError(
                 f"{panel.source}: no value to score stands after the first {config.lookback} rows. Give more."
@@ -234,7 +238,7 @@ class PreparedPanel:
         return cls(
             panel=panel,
             borders=borders,
-            scaler=scaler,
+            scaler=state.scaler,
             windows=dict.fromkeys(borders.by_name(), windows),
             rows=panel.num_rows,
             split=config.split,
@@ -257,6 +261,8 @@ class PreparedPanel:
             yield from (covariates.names, covariates.values, *itertools.chain(*covariates.words.items()))
             if (vintages := covariates.vintages) is not None:
                 yield from (vintages.row, vintages.series, vintages.since, vintages.values)
+        if (others := self.panel.others) is not None:
+            yield from (others.names, others.ends.numpy(), others.values.numpy())
 
     @property
     def refit_rows(self) -> dict[str, int]:
@@ -276,12 +282,17 @@ class PreparedPanel:
         values, observed = rows_observed(self.scaler.transform(np.where(hidden, np.nan, self.panel.values[:row])))
         sizes = {"lookback": first.lookback, "horizon": first.horizon, "num_targets": first.num_targets}
         windows = Windows(values, observed, start=0, stop=row, **sizes).replace(share=self.panel.share)
-        return windows.with_covariates(regressors_of(self.panel, self.covariates))
+        return complete(windows, self.panel, self.covariates)
 
     @functools.cached_property
     def ridge(self) -> ChosenRidge:
         """The ridge forecast, fitted when it is first needed."""
         return choose_ridge(self.windows["train"].of_targets(), self.windows["validation"].of_targets())
+
+
+def complete(windows: Windows, panel: Panel, learnt: LearntCovariates | None) -> Windows:
+    """Windows of a panel with its covariates, and with what others forecast of it."""
+    return windows.with_covariates(regressors_of(panel, learnt)).replace(others=panel.others)
 
 
 def _words_on_reach(panel: Panel, horizon: int) -> Iterator[str]:
@@ -342,6 +353,9 @@ def _read_own(config: ForecastConfig, source: object, usual: str | None = None) 
     else:
         frame, options, share = shared
         panel = on_times_of_all(read_panel(frame, options), share, options)
+    if config.candidates is not None:
+        sizes = config.horizon, config.num_targets or panel.num_variates
+        panel = dataclasses.replace(panel, others=read_others(config.candidates, config.read, panel, *sizes))
     if folder is None:
         return panel
     files = tuple((str(path.relative_to(folder)), sha256_of(path)) for path in parts_of(folder))
@@ -425,7 +439,12 @@ def read_later(config: ForecastConfig, state: ForecastState, source: object) -> 
     """Read a file or frame as a run read its own; see `later_panel`."""
     options = options_of_training(source, config.read, state.columns)
     roles = Roles() if state.covariates is None else state.covariates.roles.replace(static=())
-    return later_panel(source, options, state.names, state.frequency, roles, state.columns.zone)
+    panel = later_panel(source, options, state.names, state.frequency, roles, state.columns.zone)
+    names = others_in(state.candidates)
+    if config.candidates is None or not names:
+        return panel
+    others = read_others(config.candidates, config.read, panel, config.horizon, len(state.targets), names)
+    return dataclasses.replace(panel, others=others)
 
 
 def learn_state(config: ForecastConfig, prepared: PreparedPanel) -> ForecastState:
@@ -499,6 +518,7 @@ def sizes_of(config: ForecastConfig, state: ForecastState, use: str = "") -> Siz
         calendar=0 if learnt is None else learnt.calendar,
         variates=len(state.names),
         config=config,
+        others=tuple(others_in(state.candidates)),
     )
 
 

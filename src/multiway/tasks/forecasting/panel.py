@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,9 @@ from multiway.data.findings import list_some
 from multiway.errors import DataError, Fix, Message
 from multiway.tasks.forecasting.calendar import integer_step, step_times, time_like
 from multiway.tasks.forecasting.covariates import Covariates
+
+if TYPE_CHECKING:  # panels are read without torch
+    from multiway.models.windows import Others
 
 
 class Columns(Config):
@@ -82,6 +85,7 @@ class Panel:
     covariates: Other columns, at these times and beyond.
     files: Names and hashes of the files of a folder.
     share: Which series these are, where other processes hold the others.
+    others: What someone else forecast of the targets at past times.
     """
 
     values: NDArray[np.float64]
@@ -96,6 +100,7 @@ class Panel:
     covariates: Covariates | None = None
     files: tuple[tuple[str, str], ...] = ()
     share: Share | None = None
+    others: "Others | None" = None
 
     @property
     def num_rows(self) -> int:

@@ -27,7 +27,7 @@ from multiway.tasks.forecasting.panel import Panel, Share
 from multiway.tasks.options import AUTO
 from multiway.training.processes import everywhere, is_main, join_arrays, rank, world
 
-WHOLE = ("targets", "future", "past", "static", "issued", "holidays", "baselines", "updates")
+WHOLE = ("targets", "future", "past", "static", "issued", "holidays", "baselines", "updates", "candidates")
 """Settings that need all series, or their covariates, in one process."""
 
 
