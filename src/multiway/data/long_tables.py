@@ -90,8 +90,10 @@ def find_issued(table: RawTable, time: str | None, times: pd.Index, options: Rea
 
     It says when a row was issued: a time has a row for every forecast of the weather then.
     """
+    if time is None or not times.has_duplicates:
+        return None
     others = [name for name in table.names if name != time and table.columns[name].looks_like_time]
-    if time is None or not others or not times.has_duplicates:
+    if not others:
         return None
     stamps = Keys(table, times).stamps
     repeats = _count_repeats(table, time, stamps, options)

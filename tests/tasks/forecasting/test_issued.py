@@ -10,9 +10,13 @@ import torch
 from command import outcome, printed
 from multiway import Forecaster
 from multiway.errors import ConfigError, DataError, MultiwayWarning
+from multiway.models.regression import Regression
 from multiway.tasks.forecasting import ForecastConfig
 from multiway.tasks.forecasting.audit import audit_forecast
+from multiway.tasks.forecasting.candidates.regression import leave_effects_of_each, views
 from multiway.tasks.forecasting.encode import PreparedPanel, prepare_panel
+from multiway.tasks.forecasting.processes import WHOLE
+from multiway.tasks.forecasting.windows import Windows
 from tasks.forecasting.panels import weather
 from tolerances import LONG32, SUMS32
 
@@ -249,6 +253,49 @@ def test_effects_are_those_of_what_is_known_at_the_lead():
     assert errors[1] < 1.05 * alone
 
 
+def targets_with_effects(**changes: object) -> tuple[Windows, Regression]:
+    """Training windows with a missing cell, and a regression with some effects."""
+    frame = weather()
+    frame.loc[frame["date"] == frame["date"].min() + 60 * DAY, "load"] = np.nan
+    prepared = prepare_panel(issued_config(read={"missing": "mask"}, **changes), frame)
+    windows = prepared.windows["train"].of_targets()
+    model = Regression(LOOKBACK, HORIZON, 1, series=1, known=1, seen=0, recent=0)
+    model.effect.copy_(torch.randn(model.effect.shape, generator=torch.Generator().manual_seed(0)))
+    return windows, model
+
+
+def test_effects_leave_each_window_by_what_it_knew():
+    windows, model = targets_with_effects()
+    left, index = leave_effects_of_each(windows, model), torch.tensor([5, 40, 50])
+    one, other = windows.gather(index), left.gather(index)
+    effects = model.effects(one["known"])
+    for name, own in (("past", effects[:, :LOOKBACK]), ("future", effects[:, LOOKBACK:])):
+        expected = torch.where(one[f"{name}_observed"], one[name] - own, 0.0)
+        torch.testing.assert_close(other[name], expected, rtol=SUMS32, atol=SUMS32)
+    assert not one["past_observed"].all() and len(left) == len(windows)
+
+
+def test_effects_are_fitted_on_rows_as_the_horizons_before_them_know_them():
+    windows, _ = targets_with_effects()
+    firsts = []
+    for own, known in views(windows):
+        firsts.append(own.start)
+        for row in range(LOOKBACK, len(known)):
+            start = own.start + (row - LOOKBACK) // HORIZON * HORIZON
+            seen = windows.gather(torch.tensor([start]))["known"][0]
+            assert torch.equal(known[row], seen[LOOKBACK + (row - LOOKBACK) % HORIZON])
+    assert firsts == [0, 2, 4, 6]
+
+
+def test_a_covariate_that_is_hidden_says_nothing_in_any_issue():
+    prepared = prepare_panel(issued_config(past=("wind",), future=("temp",)), empty_cells(weather()))
+    windows, index = prepared.windows["test"], torch.tensor([3])
+    for part, kept in (("known", "seen"), ("seen", "known")):
+        hidden = windows.replace(covariates=windows.covariates.hide(part, 0, 1)).gather(index)
+        assert not hidden[part].any() and torch.equal(hidden[kept], windows.gather(index)[kept])
+        assert windows.gather(index)[part].any()
+
+
 def history_and_plan() -> tuple[pd.DataFrame, pd.DataFrame, pd.Timestamp]:
     frame = weather()
     last = frame["date"].min() + (DAYS - 20) * DAY
@@ -370,6 +417,10 @@ def test_what_cannot_be_combined_is_refused(settings, message):
         issued_config(**settings)
 
 
+def test_several_processes_are_refused_by_name():
+    assert "issued" in WHOLE and {*WHOLE} <= {*ForecastConfig.model_fields}
+
+
 def test_rows_off_the_step_are_refused():
     frame = weather()
     moved = frame.assign(date=frame["date"] + pd.to_timedelta(np.where(frame.index == 700, 60, 0), unit="min"))
@@ -392,6 +443,14 @@ def test_an_audit_flags_final_values_that_are_said_to_be_known_ahead(tmp_path):
         )
         assert "temp: 100% of its times" in audit_lines(own, tmp_path / "a.csv")
     assert "was issued before the time that it is for (1 looked at)" in audit_lines(frame, tmp_path / "b.csv")
+
+
+def test_a_check_says_how_often_times_were_issued():
+    frame = weather()
+    there = frame[frame["issued"] <= frame.loc[frame["load"].notna(), "date"].max()]
+    notes = prepare_panel(issued_config(), frame).panel.notes
+    often = there.groupby("date").size().mean()
+    assert any(f"each time has {often:.1f} of them on average" in line for line in notes)
 
 
 def test_a_reach_that_is_shorter_than_the_horizon_is_noted():

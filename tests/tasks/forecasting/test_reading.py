@@ -560,6 +560,16 @@ def test_a_step_that_changes_is_named_with_its_time(name):
         assert read_panel(frame, ReadOptions(frequency=longest, resample="sum")).frequency == longest
 
 
+def test_gaps_are_refused_where_missing_cells_of_slower_series_are_masked():
+    months, days = pd.date_range("2020-01-01", periods=40, freq="MS"), pd.date_range("2022-01-01", periods=500)
+    spans = {"shop": days, "region": months}
+    frame = pd.concat([pd.DataFrame({"id": name, "date": times, "y": 1.0}) for name, times in spans.items()])
+    with pytest.raises(DataError, match="series have different steps: MS of region; D of shop"):
+        read_panel(frame)
+    with pytest.raises(DataError, match="times are absent in 24 gaps"):
+        read_panel(frame, ReadOptions(missing="mask"))
+
+
 def test_series_that_sell_now_and_then_have_no_step_of_their_own():
     rng, days = np.random.default_rng(3), pd.date_range("2022-01-01", periods=300)
     parts = [pd.DataFrame({"id": "shop", "date": days, "y": 1.0 + np.arange(300)})]

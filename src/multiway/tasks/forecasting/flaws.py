@@ -137,7 +137,7 @@ def apply_policies(draft: Draft, usual: str | None, *, has_plan: bool) -> tuple[
     is_split = not slower and usual is None and options.resample is None and _note_change(draft, frequency)
     try:
         draft = on_step(draft)
-        if options.gaps != "error" or not (slower or is_split):
+        if not (slower and options.missing == "error") and not (is_split and options.gaps == "error"):
             draft = without_gaps(draft, frequency)
         there, count = np.flatnonzero(~np.isnan(draft.values).all(1)), len(draft.values)
         is_left_out = has_plan or draft.options.missing != "error"
@@ -172,6 +172,8 @@ def _note_series_steps(draft: Draft) -> list[int]:
         if step is not None:
             slower.setdefault(step, []).append(int(column))
     columns = [column for own in slower.values() for column in own]
+    if not columns:
+        return []
     others = np.setdiff1d(np.arange(len(counts)), columns)
     usual = infer_frequency(times[np.flatnonzero(there[:, others].any(1))]) if len(others) else None
     steps = {**slower, **({usual: others.tolist()} if usual is not None and usual not in slower else {})}

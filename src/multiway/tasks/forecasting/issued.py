@@ -113,6 +113,11 @@ def read_issued(
         keys = np.column_stack([vintages.row, vintages.series, moment[order]])
         repeated = 1 + np.flatnonzero((keys[1:] == keys[:-1]).all(1))
         refuse_contradictions(table, names, places[repeated], places[repeated - 1], findings, "time, series and issue")
+    count = len(places) / max(len(np.unique(np.column_stack([vintages.row, vintages.series]), axis=0)), 1)
+    said = (
+        f"'{quote(str(roles.issued))}' says when covariates were issued: each time has {count:.1f} of them on average"
+    )
+    findings.add("issued", "note", said)
     return dataclasses.replace(every, values=values, vintages=vintages.fill())
 
 

@@ -97,7 +97,7 @@ def _read(
         moments = read_moments(table, roles.issued, str(columns.time), times, options, findings)
         every = read_issued(table, roles, Rows(row, series, *moments), panel.times, options, findings)
         for finding in findings.found:
-            if finding.kind == "issued":
+            if finding.kind == "issued" and finding.severity == "warning":
                 warn(f"{findings.source}: {finding.line()}")
         empty = np.full((panel.num_rows + horizon, count, len(every.names)), np.nan)
         last = dataclasses.replace(every, values=empty).ahead(panel.num_rows, horizon)
@@ -188,5 +188,5 @@ def window_ahead(
     if plan is None:
         plan = own.ahead(panel.num_rows, horizon)
         _need_all(plan, panel, panel.source, has_issues=own.vintages is not None)
-    whole = own.append(plan, panel.num_rows).since(first)
+    whole = own.since(first).append(plan, panel.num_rows - first)
     return learnt.encode(whole, times).of_windows(torch.tensor([0]), lookback, horizon)

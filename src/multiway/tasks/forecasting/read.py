@@ -172,7 +172,7 @@ def _read(
         places = distinct_rows(own)
         long = find_long(own.take(places), time, times[places], options, findings)
     else:
-        _refuse_issues(own, time, times, options, findings)
+        _refuse_issues(own, time, times, options, roles, findings)
         long = find_long(own, time, times, options, findings)
     read_own = _read_wide if long is None else partial(_read_long, long=long)
     draft = read_own(own, time, times, options, findings, later, has_issues=bool(issued))
@@ -231,20 +231,22 @@ def _read_covariates(
 
 
 def _refuse_issues(
-    table: RawTable, time: str | None, times: pd.Index, options: ReadOptions, findings: Findings
+    table: RawTable, time: str | None, times: pd.Index, options: ReadOptions, roles: Roles, findings: Findings
 ) -> None:
     """Refuse rows that repeat a time where another column of times tells them apart: the earlier one is the issue."""
-    other = find_issued(table, time, times, options)
-    if other is None or time is None or options.duplicates != "error":
+    other = find_issued(table, time, times, options) if options.duplicates == "error" else None
+    if other is None or time is None:
         return
     moments, sound = parse_times(table, other, options, Findings(""))
     is_later = False
     with contextlib.suppress(TypeError):  # one of them has a time zone
         is_later = bool((moments > times[sound]).mean() > 0.5)
-    named = (Fix("issued", time), " ", Fix("read.time_column", other)) if is_later else (Fix("issued", other),)
+    fixes = [Fix("issued", time), Fix("read.time_column", other)] if is_later else [Fix("issued", other)]
+    fixes += [] if roles.future else [Fix("future", like="NAME,NAME")]
+    parts: list[str | Fix] = [part for fix in fixes for part in (fix, " ")]
     rule = f"rows repeat a time in '{quote(time)}', and '{quote(other)}' tells them apart"
-    fix = "If one says when the covariates of a row were issued, name it and them ("
-    raise findings.fatal("issued", rule, (fix, *named, " ", Fix("future", like="NAME,NAME"), ")."))
+    advice = "If one says when the covariates of a row were issued, name it and them ("
+    raise findings.fatal("issued", rule, (advice, *parts[:-1], ")."))
 
 
 def _read_wide(
