@@ -115,6 +115,8 @@ def test_without_a_forecast_from_the_last_row_none_is_made_up(tmp_path):
     outside(oracle=0.1).to_csv(tmp_path / "others.csv", index=False)  # the same file, with the last cutoff by now
     assert len(printed("predict", tmp_path / "run").splitlines()) == 1 + 2 * HORIZON
     assert "oracle" in printed("evaluate", tmp_path / "run")
+    printed("report", tmp_path / "run")
+    assert "Last test window" in (tmp_path / "run" / "report.html").read_text()
 
 
 def test_later_history_takes_later_cutoffs_of_the_frame(two):
@@ -150,6 +152,12 @@ def test_a_table_that_cannot_be_is_refused_in_one_line(kind):
     change, words = BAD[kind]
     with pytest.raises(DataError, match=words):
         read_others(change(outside(oracle=0.1)), Forecaster().config().read, read_panel(sales()), HORIZON, 2)
+
+
+def test_without_cutoffs_in_the_test_rows_nothing_is_answered():
+    table = outside(oracle=0.1)
+    with pytest.raises(DataError, match=r"from cutoffs of test, 2024-.* of all 4 steps of every series"):
+        fitted(table[table["cutoff"] < DAYS[120]])
 
 
 def test_past_forecasts_that_nothing_can_be_judged_by_are_refused():

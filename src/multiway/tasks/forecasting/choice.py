@@ -116,14 +116,18 @@ def _set_weights(model: WeighedForecasts, chosen: "Weighing") -> None:
 def _at_cutoffs(parts: Sequence[Stretch], prepared: PreparedPanel) -> list[Stretch]:
     """Stretches with the windows alone at whose start all others have a whole forecast; validation is the last."""
     held = [part._replace(windows=where_others(part.windows)) for part in parts]
-    if not any(len(part.windows) for part in held):
-        windows, times = parts[-1].windows, prepared.panel.times
-        rows = windows.start_rows() + windows.lookback - 1
-        raise DataError(
-            f"candidates: others' forecasts are judged by those from cutoffs of validation, {times[rows[0]]} to "
-            f"{times[rows[-1]]}, and from none of them is there a forecast of all {windows.horizon} steps of every "
-            "series. Add some."
-        )
+    test, times = prepared.windows["test"], prepared.panel.times
+    for name, windows, count in (
+        ("validation", parts[-1].windows, sum(len(part.windows) for part in held)),
+        ("test", test, len(where_others(test))),
+    ):
+        if not count:
+            rows = windows.start_rows() + windows.lookback - 1
+            raise DataError(
+                f"candidates: others' forecasts are judged by those from cutoffs of {name}, {times[rows[0]]} to "
+                f"{times[rows[-1]]}, and from none of them is there a forecast of all {windows.horizon} steps of every "
+                "series. Add some."
+            )
     return [part for part in held[:-1] if len(part.windows)] + held[-1:]
 
 

@@ -13,7 +13,7 @@ from multiway.report.forecasts import ForecastPanel
 from multiway.report.scales import stamps_in_words
 from multiway.report.sections import Table, Values
 from multiway.tasks.forecasting.encode import PreparedPanel
-from multiway.tasks.forecasting.forecasts import forecast_columns
+from multiway.tasks.forecasting.forecasts import absent_others, forecast_columns
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.plan import knows_ahead
 from multiway.tasks.forecasting.scores import read_test_errors
@@ -139,11 +139,15 @@ def _each(span: str) -> str:
 
 
 def forecast_panels(run: Run, prepared: PreparedPanel) -> list[ForecastPanel]:
-    """The steps after the end of the data, and the last test window with what happened."""
-    panel, steps, stop = prepared.panel, run.config.horizon, prepared.borders.test[1]
-    before, actual = panel.slice(0, stop - steps), panel.slice(stop - steps, stop)
-    is_known = knows_ahead(panel, steps)
+    """The steps after the end of the data, and the last test window with what happened.
+
+    Where others' forecasts have a share, it is the last one at whose start there are some.
+    """
+    panel, steps, (first, stop) = prepared.panel, run.config.horizon, prepared.borders.test
+    is_known = knows_ahead(panel, steps) and not absent_others(run, panel)
     future = _panels(run, panel, panel.future_times(steps), None, "Next steps") if is_known else []
+    row = next(row for row in range(stop - steps, first - 1, -1) if not absent_others(run, panel, row))
+    before, actual = panel.slice(0, row), panel.slice(row, row + steps)
     return future + _panels(run, before, actual.times, actual.values, "Last test window", "test")
 
 

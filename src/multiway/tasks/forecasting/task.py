@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from multiway.data.findings import list_some
 from multiway.data.matching import Far, far_columns
 from multiway.data.scaling import Floats
 from multiway.data.writing import check_target, write_table
-from multiway.errors import ConfigError, Fix, warn
+from multiway.errors import ConfigError, DataError, Fix, warn
 from multiway.explain import save_explanation
 from multiway.models.weighed_forecasts import WeighedForecasts
 from multiway.tasks.answers import Answer, write_answer
@@ -186,7 +187,7 @@ def words_on_others(run: Run, prepared: PreparedPanel) -> list[str]:
     if not names:
         return []
     count, compared = len(where_others(prepared.windows["test"])), run.facts["selection"]["windows"]
-    scored = f"all scores are of the {count:,} test windows at these" if count else "none is of the test rows"
+    scored = f"all scores are of the {count:,} test windows at these"
     told = [f"{list_some(names)}: compared with ours on the {compared:,} windows at their cutoffs; {scored}"]
     if lacking := absent_others(run, panel):
         told.append(f"no forecast is stored, as {list_some(lacking)} has none from {panel.times[-1]}")
@@ -229,18 +230,14 @@ def check_stored(run: Run) -> None:
 def predict_split(run: Run, prepared: PreparedPanel, split: str) -> Measured:
     """Errors of every forecast, summed over windows: the forecasts themselves are not kept.
 
-    Where others' forecasts are candidates, over the windows at their cutoffs; over all where there is none, without
-    them.
+    Where others' forecasts are candidates, over the windows at their cutoffs.
     """
     bands, windows = Bands.read(run.calibration), prepared.windows[split]
-    others = others_in(run.state.candidates)
-    if others and len(held := where_others(windows)):
-        windows, others = held, []
-
-    def forecast(*inputs: Any) -> dict[str, Tensor]:
-        found = forecasts.all_forecasts(run, *inputs, use=split)
-        return {name: each for name, each in found.items() if name not in others}
-
+    forecast = partial(forecasts.all_forecasts, run, use=split)
+    if others := others_in(run.state.candidates):
+        windows = where_others(windows)
+        if not len(windows):
+            raise DataError(f"{prepared.source}: there is no forecast by {list_some(others)} from any of its times.")
     edges, none, spread = bands.edges(run.config.levels), bands.edges(()), model_of(run).fitted_for(split).spread
     tenths = {name: each for name, each in run.calibration.items() if name not in PARTS}
     following = scores.Following(bands, windows, spread) if bands.vary else None
