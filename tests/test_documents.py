@@ -26,7 +26,7 @@ from multiway.models import list_models, registry
 from multiway.tasks.settings import TASKS, settings_of
 from multiway.training import TrainingConfig
 from scan_files import write_scans
-from tasks.forecasting.panels import shop
+from tasks.forecasting.panels import shop, weather
 from tasks.images.shapes import write_folder
 from tasks.tabular.rows import patients
 from tasks.text.reviews import long_reviews
@@ -72,6 +72,11 @@ def examples(tmp_path_factory):
     is_ahead = stores["date"] >= stores["date"].unique()[-14]
     stores[~is_ahead].to_csv(folder / "stores.csv", index=False)
     stores[is_ahead].drop(columns=["sales", "visitors"]).to_csv(folder / "plan.csv", index=False)
+    loads = weather(days=300, reach=15)
+    last = loads["date"].min() + pd.Timedelta(days=285)
+    is_plan = (loads["date"] > last) & (loads["issued"] == last)
+    loads[(loads["date"] <= last) & (loads["issued"] <= last)].to_csv(folder / "loads.csv", index=False)
+    loads[is_plan].drop(columns="load").to_csv(folder / "weather.csv", index=False)
     write_scans(folder)
     write_stocks(folder)
     write_folder(folder / "shapes")

@@ -264,14 +264,16 @@ def leaves(settings: Mapping[str, Any], prefix: str = "") -> Plain:
 
 def _beyond(values: object, place: str = "") -> Iterator[str]:
     """Places of whole numbers that no tensor or file can hold."""
-    if isinstance(values, Mapping):
+    if isinstance(values, list | tuple):
+        for value in values:
+            if not isinstance(value, float):  # most are, where there are many
+                yield from _beyond(value, place)
+    elif isinstance(values, int):
+        if abs(values) > LARGEST:
+            yield place
+    elif isinstance(values, Mapping):
         for name, value in values.items():
             yield from _beyond(value, f"{place}.{name}".removeprefix("."))
-    elif isinstance(values, list | tuple):
-        for value in values:
-            yield from _beyond(value, place)
-    elif isinstance(values, int) and abs(values) > LARGEST:
-        yield place
 
 
 def _describe(item: Any, cls: type[BaseModel]) -> str:

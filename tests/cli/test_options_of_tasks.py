@@ -120,7 +120,7 @@ def test_options_of_volumes_reach_the_section_read(monkeypatch, capsys):
 
 class Nothing:
     def __init__(self):
-        self.words = {}
+        self.words, self.details = {}, ()
 
     def lines(self):
         return []

@@ -85,6 +85,34 @@ def find_long(
     return Long(ids=ids, value=value)
 
 
+def find_issued(table: RawTable, time: str | None, times: pd.Index, options: ReadOptions) -> str | None:
+    """The column of times that tells apart rows which repeat a time of their series; None where there is none.
+
+    It says when a row was issued: a time has a row for every forecast of the weather then.
+    """
+    if time is None or not times.has_duplicates:
+        return None
+    others = [name for name in table.names if name != time and table.columns[name].looks_like_time]
+    if not others:
+        return None
+    stamps = Keys(table, times).stamps
+    repeats = _count_repeats(table, time, stamps, options)
+    if repeats < FEW_REPEATS * len(stamps):
+        return None
+    every = ((name, _join_codes([stamps, table.columns[name].codes])) for name in others)
+    told = (name for name, both in every if _count_repeats(table, time, both, options) <= LEFT_REPEATS * repeats)
+    return next(told, None)
+
+
+def _count_repeats(table: RawTable, time: str, stamps: Codes, options: ReadOptions) -> int:
+    """Rows whose stamp and series both stand above already, whichever columns name the series."""
+    keys = Keys(table, pd.Index(stamps))
+    free = [name for name in table.names if name not in (time, options.value_column)]
+    sets = keys.sets((), free) if options.id_column is None else [options.id_column]
+    ids = next((names for names in sets if options.id_column is not None or keys.explain(names)), ())
+    return len(stamps) - _count(_join_codes([keys.stamps, keys.series(ids)]) if ids else keys.stamps)
+
+
 class Keys:
     """Columns of a table that may tell apart the rows of one time."""
 

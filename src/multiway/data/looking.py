@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Unreadable, soundly
-from multiway.data.long_tables import FEW_REPEATS, find_long
+from multiway.data.long_tables import FEW_REPEATS, find_issued, find_long
 from multiway.data.options import FileOptions, ReadOptions
 from multiway.data.sources.cells import FEW_ROWS, Kind
 from multiway.data.sources.columns import RawTable, column_of_times, parse_times, usual_column
@@ -186,7 +186,8 @@ def _repeats(table: RawTable, time: str) -> tuple[bool, bool]:
         except Unreadable:
             is_long = True  # it is, and only its values are not clear
         repeated = times.to_series().duplicated()
-        return not is_long and repeated.sum() > 1 and repeated.mean() >= FEW_REPEATS, is_long
+        are_many = not is_long and repeated.sum() > 1 and repeated.mean() >= FEW_REPEATS
+        return are_many and find_issued(sound, time, times, ReadOptions()) is None, is_long
     return False, False
 
 

@@ -130,8 +130,11 @@ class ReadOptions(FileOptions):
     """Absent time stamps: refuse, insert missing rows, or take rows as successive steps."""
     unsorted: Literal["error", "sort"] = "error"
     """Rows not in the order of time: refuse or sort."""
-    frequency: Annotated[str | None, Flag("Step between times: h, D or MS; found if not given.")] = None
-    """Step between times as a pandas alias (h, 10min, D, MS); inferred if not given."""
+    frequency: Annotated[
+        str | None, Flag("Step between times: h, D, MS or 'h Mon-Fri 09:30-15:30'; found if not given.")
+    ] = None
+    """Step between times as a pandas alias (h, 10min, D, MS), with the days and times of sessions where there are rows
+    at these alone ("h Mon-Fri 09:30-15:30", "D Mon-Sat"); inferred if not given."""
     resample: Annotated[
         Literal["last", "mean", "sum"] | None,
         Flag("What a step of the frequency has of rows off it: last, mean or sum; refused if not given."),

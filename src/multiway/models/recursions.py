@@ -169,7 +169,7 @@ class Recursion(nn.Module, ABC):
                 numbers = self.numbers(best)
                 self.form[series, : len(numbers)] = torch.tensor(numbers)
                 self.keep(series, best)
-                errors, fitted = self.errors(best), self.parameters(best)
+                errors, fitted = self.errors(best), self.count_fitted(best)
                 last = np.square(errors[-max(RECENT, 2 * self.season) :]).mean()
                 self.error[series] = float(np.sqrt(last * len(errors) / max(len(errors) - fitted, 1)))
             elif len(every[series]):
@@ -217,7 +217,7 @@ class Recursion(nn.Module, ABC):
         return np.asarray(model["residuals"])
 
     @abstractmethod
-    def parameters(self, model: Model) -> int:
+    def count_fitted(self, model: Model) -> int:
         """How many numbers were fitted."""
 
     @abstractmethod

@@ -148,7 +148,7 @@ class Smoothing(Seasonal):
         """Also of a model whose errors multiply."""
         return np.asarray(model["actual_residuals"])
 
-    def parameters(self, model: Model) -> int:
+    def count_fitted(self, model: Model) -> int:
         """Weights and the first state."""
         return int(model["n_params"])
 
@@ -312,9 +312,9 @@ class Theta(Seasonal):
         """The mean square of its errors."""
         return float(model["mse"])
 
-    def parameters(self, model: Model) -> int:
+    def count_fitted(self, model: Model) -> int:
         """The first level, α, and θ where it is fitted."""
-        return 2 + (model["modeltype"][-3] == "O")
+        return 3 if model["modeltype"] in ("OTM", "DOTM") else 2
 
     def keep(self, series: int, model: Model) -> None:
         """Take over a model that statsforecast fitted."""

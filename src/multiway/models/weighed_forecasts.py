@@ -204,14 +204,22 @@ class WeighedForecasts(nn.Module):
         return [name for name, steps in zip(self.names, self.weight, strict=True) if bool((steps != 0).any())]
 
     def mix(self, forecasts: Mapping[str, Tensor]) -> Tensor:
-        """Weigh forecasts, step by step or series by series; a candidate that has all weight is returned itself."""
+        """Weigh forecasts, step by step or series by series; a candidate that has all weight is returned itself.
+
+        Where someone else's forecast is not there, the others share its weight.
+        """
         used = self.used()
         if len(used) == 1:
             return forecasts[used[0]]
         weights = self.own[:, None] if bool(self.own.any()) else self.weight[:, :, None]
         rows = [(forecasts[name], weights[self.names.index(name)]) for name in used]
+        whole: Tensor | float = 1.0
+        may_lack = any(getattr(self.every[name], "may_lack", False) for name in used)
+        if may_lack and any(bool(forecast.isnan().any()) for forecast, _ in rows):
+            rows = [(forecast, torch.where(forecast.isnan(), 0.0, weight)) for forecast, weight in rows]
+            whole = torch.stack([weight for _, weight in rows]).sum(0)
         parts = [torch.where(weight == 0, 0.0, forecast.double() * weight) for forecast, weight in rows]
-        return torch.stack(parts).sum(0).to(rows[0][0].dtype)
+        return (torch.stack(parts).sum(0) / whole).to(rows[0][0].dtype)
 
     def forecasts(
         self, past: Tensor, observed: Tensor | None, names: Sequence[str], covariates: Regressors | None = None

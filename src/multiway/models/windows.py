@@ -15,6 +15,25 @@ VARIANCE_FLOOR = 1e-5
 """Added to the variance, as in the paper's code: a constant window is divided by 0.003, not by zero."""
 
 
+class Others(NamedTuple):
+    """Forecasts that someone else made at past moments.
+
+    ends: `(moments,)` int64, the rows of the panel before the future of each, rising.
+    values: `(moments, steps, series, models)` in the units of the file, NaN where there is none.
+    names: Of the models.
+    """
+
+    ends: Tensor
+    values: Tensor
+    names: tuple[str, ...] = ()
+
+    def at(self, ends: Tensor, model: int) -> Tensor:
+        """One model's from some moments, `(batch, steps, series)`; NaN at others."""
+        places = torch.searchsorted(self.ends, ends).clamp_max(len(self.ends) - 1)
+        found = self.values[places, ..., model]
+        return torch.where((self.ends[places] == ends)[:, None, None], found, torch.nan)
+
+
 class History(NamedTuple):
     """All rows of a panel up to the last window that is forecast, and where the future of each window begins.
 
@@ -22,12 +41,14 @@ class History(NamedTuple):
     observed: The same, boolean; None where all is.
     clock: `(rows,)` int64, the number of each row on the calendar.
     ends: `(batch,)`, the rows before the future of each window.
+    others: What someone else forecast from some of these moments.
     """
 
     rows: Tensor
     observed: Tensor | None
     clock: Tensor
     ends: Tensor
+    others: Others | None = None
 
     def of_last(self, series: int) -> Self:
         """That of the last series."""

@@ -46,6 +46,22 @@ def shop(stores: tuple[str, ...] = ("north", "south"), rows: int = 245) -> pd.Da
     return pd.concat(parts, ignore_index=True)
 
 
+def weather(days: int = 160, reach: int = 10, seed: int = 0, noise: float = 0.5, step: str = "D") -> pd.DataFrame:
+    """Loads that follow the temperature, forecasts of it for the next steps made at each, and what it was, two late."""
+    rng, rows, start = np.random.default_rng(seed), [], pd.Timestamp("2022-03-01")
+    temp = np.zeros(days + reach)
+    for day in range(1, len(temp)):
+        temp[day] = 0.8 * temp[day - 1] + rng.normal()
+    load = 50 + 5 * temp[:days] + np.array([0, 1, 2, 3, 2, 1, 0])[np.arange(days) % 7] + rng.normal(size=days)
+    for made in range(days):
+        error = noise * rng.normal(size=reach).cumsum()
+        rows += [(made + lead, made, temp[made + lead] + error[lead - 1]) for lead in range(1, reach)]
+    rows += [(day, day + 2, temp[day]) for day in range(days)]
+    frame = pd.DataFrame(rows, columns=["date", "issued", "temp"])
+    frame["load"] = frame["date"].map(dict(enumerate(load)))
+    return frame.assign(**{name: start + pd.to_timedelta(frame[name], unit=step) for name in ("date", "issued")})
+
+
 def allowed(windows: Windows, season: int = 1, *, network: bool = False) -> tuple[str, ...]:
     """Names of the candidates that windows of series around zero allow."""
     nothing = np.zeros(windows.num_targets)

@@ -524,11 +524,61 @@ def test_a_series_of_a_longer_step_is_named(step, said):
     frame = pd.concat(
         [pd.DataFrame({"id": name, "date": times, "y": 1.0 * times.day}) for name, times in spans.items()]
     )
-    with pytest.raises(
-        DataError, match=f"missing, as 'region' has a value each {said} alone and is best forecast in a"
-    ):
+    rule = rf"series have different steps: {said} of region; D of shop\. Bring all to the longest "
+    with pytest.raises(DataError, match=rule + rf"\(read\.frequency={said} read\.resample=sum\)") as raised:
         read_panel(frame)
-    assert "in a run of its own" in str(read_panel(frame, ReadOptions(missing="mask")).warned)
+    assert "missing" not in str(raised.value)
+    assert "series have different steps" in str(read_panel(frame, ReadOptions(missing="mask")).warned)
+    together = read_panel(frame, ReadOptions(frequency=said, resample="sum"))
+    start, stop = together.times[3:5]
+    sums = frame[(frame["date"] >= start) & (frame["date"] < stop)].groupby("id")["y"].sum()
+    assert together.frequency == said and together.values[3].tolist() == [sums["shop"], sums["region"]]
+
+
+STRETCHES = {
+    "months, then days": (pd.date_range("2015-01-01", periods=48, freq="MS"), "MS", "D", "MS"),
+    "weeks, then days": (pd.date_range("2015-01-04", periods=30, freq="W"), "W-SUN", "D", "W-SUN"),
+    "hours, then days": (pd.date_range("2018-12-01", "2018-12-31 23:00", freq="h"), "h", "D", "D"),
+}
+
+
+@pytest.mark.parametrize("name", STRETCHES)
+def test_a_step_that_changes_is_named_with_its_time(name):
+    first, before, after, longest = STRETCHES[name]
+    days = pd.date_range(first[-1] + pd.Timedelta(days=31), periods=200, freq="D").normalize()
+    for times, one, other in ((first.append(days), before, after), (first, before, None)):
+        frame = pd.DataFrame({"date": times, "y": np.arange(len(times))})
+        if other is None:
+            assert read_panel(frame).frequency == before
+            continue
+        rule = rf"the step changes from {one} to {other} at {first[-1]:%Y-%m-%d}|{days[0]:%Y-%m-%d}"
+        with pytest.raises(DataError, match=rule) as raised:
+            read_panel(frame)
+        assert f"Bring all to the longest (read.frequency={longest} read.resample=sum)" in str(raised.value)
+        assert "absent" not in str(raised.value) and "regular" not in str(raised.value)
+        assert "the step changes" in str(read_panel(frame, ReadOptions(gaps="ignore")).warned)
+        assert read_panel(frame, ReadOptions(frequency=longest, resample="sum")).frequency == longest
+
+
+def test_gaps_are_refused_where_missing_cells_of_slower_series_are_masked():
+    months, days = pd.date_range("2020-01-01", periods=40, freq="MS"), pd.date_range("2022-01-01", periods=500)
+    spans = {"shop": days, "region": months}
+    frame = pd.concat([pd.DataFrame({"id": name, "date": times, "y": 1.0}) for name, times in spans.items()])
+    with pytest.raises(DataError, match="series have different steps: MS of region; D of shop"):
+        read_panel(frame)
+    with pytest.raises(DataError, match="times are absent in 24 gaps"):
+        read_panel(frame, ReadOptions(missing="mask"))
+
+
+def test_series_that_sell_now_and_then_have_no_step_of_their_own():
+    rng, days = np.random.default_rng(3), pd.date_range("2022-01-01", periods=300)
+    parts = [pd.DataFrame({"id": "shop", "date": days, "y": 1.0 + np.arange(300)})]
+    for item in range(20):
+        own = days[rng.random(300) < 0.05 * (1 + item % 9)]
+        parts.append(pd.DataFrame({"id": f"item {item}", "date": own, "y": 1.0 + np.arange(len(own))}))
+    with pytest.raises(DataError, match=r"cells are missing") as raised:
+        read_panel(pd.concat(parts))
+    assert "different steps" not in str(raised.value)
 
 
 @pytest.mark.parametrize("start", [0, 1, 240])

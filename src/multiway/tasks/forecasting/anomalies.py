@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 
 from multiway.errors import DataError
-from multiway.tasks.forecasting.calendar import time_like
-from multiway.tasks.forecasting.forecasts import backtest_frame
+from multiway.tasks.forecasting.calendar import time_kept
+from multiway.tasks.forecasting.candidate import others_in
+from multiway.tasks.forecasting.forecasts import absent_others, backtest_frame
+from multiway.tasks.forecasting.networks import model_of
 from multiway.tasks.forecasting.panel import Columns, Panel
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
@@ -42,6 +44,8 @@ def score_values(run: Run, panel: Panel, level: float = LEVEL) -> pd.DataFrame:
     """
     whole, horizon = _with_steps_after(panel, run.config.horizon - 1), run.config.horizon
     ends = np.arange(run.config.lookback, whole.num_rows - horizon + 1)
+    if others_in(model_of(run).used()):
+        ends = ends[[not absent_others(run, whole, end) for end in ends.tolist()]]
     if not len(ends):
         needed = run.config.lookback + horizon - (whole.num_rows - panel.num_rows)
         raise DataError(f"{panel.source}: anomalies need {needed} rows; there are {panel.num_rows}. Give more of them.")
@@ -55,7 +59,7 @@ def score_values(run: Run, panel: Panel, level: float = LEVEL) -> pd.DataFrame:
     off = (table["y"] - table[OURS]).to_numpy()
     edge = np.where(off < 0, table[low], table[high]) - table[OURS].to_numpy()
     score = np.divide(off, edge, where=edge != 0, out=np.where(off == 0, 0.0, np.inf))
-    first = time_like(panel.times, run.facts["splits"]["test"]["first"])
+    first = time_kept(panel.times, run.facts["splits"]["test"]["first"])
     columns: Columns = run.state.columns
     return columns.rename(table.assign(score=score, fitted=(table["ds"] < first).to_numpy()).reset_index(drop=True))
 

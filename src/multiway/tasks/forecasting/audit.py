@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from multiway.auditing import AuditReport, Verdict, check_complete
 from multiway.auditing.agreement import check_agreement
 from multiway.auditing.look_ahead import check_known_ahead
-from multiway.auditing.report import finding
+from multiway.auditing.report import finding, verdict_on
 from multiway.auditing.windows import WindowSplit, verdicts_on_windows
 from multiway.data import Scaler, datasets
 from multiway.tasks.forecasting.calendar import season_of
@@ -40,6 +40,7 @@ def audit_forecast(config: ForecastConfig, run: Run | None = None) -> AuditRepor
         *_complete(prepared),
         targets,
         _check_known(config, prepared),
+        _check_issued(prepared.panel),
         _check_unused(prepared),
     ]
     return AuditReport.of(_title(panel, config), verdicts)
@@ -81,6 +82,33 @@ def _check_known(config: ForecastConfig, prepared: PreparedPanel) -> Verdict | N
     return check_known_ahead(values, panel.names[-targets:], own, season) if own else None
 
 
+def _check_issued(panel: Panel) -> Verdict | None:
+    """Whether what is said to be known ahead was first issued before the time that it is for.
+
+    A value that is measured then, or after it, is no forecast of it.
+    """
+    covariates, own = panel.covariates, np.arange(1, panel.num_rows)[:, None]  # of the first row none can tell
+    if covariates is None or covariates.vintages is None:
+        return None
+    names, places = covariates.columns_of("future"), []
+    for name in names:
+        first = covariates.first_known(name, panel.num_rows)[1:]
+        late, there = (first >= own) & (first < panel.num_rows), first < panel.num_rows
+        if late.sum() > FEW_LATE * there.sum():
+            places.append(f"{name}: {late.sum() / there.sum():.0%} of its times")
+    return verdict_on(
+        places,
+        f"what is said to be known ahead was issued before the time that it is for ({len(names)} looked at)",
+        "issued",
+        "columns that are said to be known ahead have final values: they were first issued at the time that they are "
+        "for, or after it",
+        "Name them as past, or give what had been forecast.",
+        severity="warning",
+    )
+
+
+FEW_LATE = 0.05
+"""Share of the times of a column that may have no forecast, as the first of a file have none."""
 LOOKED_AT = 64
 """Windows of each split whose targets are compared with the series."""
 ROUNDING = 1e-4

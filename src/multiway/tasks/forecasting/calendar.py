@@ -3,6 +3,7 @@
 import warnings
 import zoneinfo
 from collections.abc import Sequence
+from datetime import tzinfo
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,11 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.tseries.frequencies import to_offset
 
-from multiway.errors import ConfigError, DataError, closest
+from multiway.errors import ConfigError, closest
 from multiway.lazy import load_extra
+from multiway.tasks.forecasting.steps import Regular, Sessions, step_of
 
 CALENDAR = ("B", "MS", "ME", "QS", "QE", "YS", "YE")
-SEASONS = {"B": 5, "W": 52, "MS": 12, "ME": 12, "BMS": 12, "BME": 12, "QS": 4, "QE": 4}
-MONTHS = {"M": 1, "Q": 3, "Y": 12}
-DAY_SECONDS = 86_400
 MIN_SHARE = 0.9
 GRID_LIMIT = 1_000_000
 """A grid may have this many times, or 20 times the rows if that is more."""
@@ -29,11 +28,18 @@ class GridTooLong(Exception):
     """One mistyped time would make billions of rows."""
 
 
-def infer_frequency(times: pd.Index) -> str | None:
-    """Pandas alias of the step that most times follow; None for integers and for times without one."""
+def infer_frequency(times: pd.Index, usual: str | None = None) -> str | None:
+    """The step that most times follow, or their sessions; None for integers and for times without one.
+
+    usual: Of a run. Its sessions stay where the times are in them, and a run without has none.
+    """
     if not isinstance(times, pd.DatetimeIndex):
         return None
     unique = times.unique().sort_values()
+    if usual is not None and has_sessions(usual):
+        fit, fill = in_step(unique, usual)
+        if fit >= MIN_SHARE and fill > 0.5:
+            return usual
     if len(unique) < 2:
         return None
     exact = regular_step(unique)
@@ -42,12 +48,15 @@ def infer_frequency(times: pd.Index) -> str | None:
     steps = pd.Series(unique[1:] - unique[:-1])
     common = steps.mode().iloc[0]
     share = float((steps == common).mean())
+    sessions = Sessions.find(unique) if usual is None and common < pd.Timedelta(days=7) else None
     if share < MIN_SHARE and common >= pd.Timedelta(days=1):
         calendar = next((alias for alias in CALENDAR if _follows(unique, alias)), None)
-        if calendar is not None:
+        if calendar is not None and (calendar != "B" or sessions is None or len(sessions.slots) == 5):
             return calendar
         if _is_monthly(unique):
             return "MS"
+    if sessions is not None:
+        return str(sessions)
     return _alias(common, unique) if share > 0.5 and _is_on_grid(unique, common) else None
 
 
@@ -58,7 +67,14 @@ def regular_step(times: pd.DatetimeIndex) -> str | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # later versions of pandas return an offset, earlier ones its name
         frequency = pd.infer_freq(times)
-    return None if frequency is None else str(getattr(frequency, "freqstr", frequency))
+    name = None if frequency is None else str(getattr(frequency, "freqstr", frequency))
+    return None if name == "bh" else name  # whatever the opening hours are
+
+
+def in_step(times: pd.DatetimeIndex, frequency: str) -> tuple[float, float]:
+    """Shares of the times that a step leads to, and of those that it leads to that are there."""
+    grid = step_times(times[0], frequency, times[-1]) if len(times) else times
+    return (float(times.isin(grid).mean()), float(grid.isin(times).mean())) if len(grid) else (0.0, 0.0)
 
 
 def _follows(times: pd.DatetimeIndex, alias: str) -> bool:
@@ -93,32 +109,9 @@ def _alias(step: pd.Timedelta, times: pd.DatetimeIndex) -> str:
     return str(offset.freqstr)
 
 
-def check_frequency(frequency: str) -> str:
-    """The alias itself if pandas knows it."""
-    try:
-        to_offset(frequency)
-    except (ValueError, TypeError):
-        raise DataError(
-            f"frequency: '{frequency}' is no step that pandas knows. Write h, 10min, D, W-MON or MS."
-        ) from None
-    return frequency
-
-
 def season_of(frequency: str | None) -> int:
-    """Steps in the usual season: a day for hours and minutes, a week for days, a year for longer steps; else 1."""
-    if frequency is None:
-        return 1
-    offset = to_offset(check_frequency(frequency))
-    name = offset.rule_code.split("-")[0]
-    if name == "D":
-        return 7 if offset.n == 1 else 1
-    if name in SEASONS:
-        return SEASONS[name] // offset.n if SEASONS[name] % offset.n == 0 else 1
-    try:
-        steps = DAY_SECONDS / pd.Timedelta(offset).total_seconds()  # type: ignore[arg-type]  # not a Tick: ValueError
-    except ValueError:
-        return 1
-    return int(steps) if steps >= 2 and steps == int(steps) else 1
+    """Steps in the usual season; 1 where stamps have no step."""
+    return 1 if frequency is None else step_of(frequency).season
 
 
 def clock_of(times: pd.Index, frequency: str | None) -> NDArray[np.int64]:
@@ -128,16 +121,7 @@ def clock_of(times: pd.Index, frequency: str | None) -> NDArray[np.int64]:
     """
     if not isinstance(times, pd.DatetimeIndex):
         return times.to_numpy(np.int64) // integer_step(times)
-    if frequency is None:
-        return np.arange(len(times))
-    wall, offset = times.tz_localize(None), to_offset(frequency)
-    name = offset.rule_code.split("-")[0]
-    if name == "B":
-        return np.busday_count("1970-01-01", wall.to_numpy("datetime64[D]")).astype(np.int64)
-    if name.lstrip("B")[0] in MONTHS and not isinstance(offset, pd.offsets.Tick):
-        return (12 * wall.year + wall.month - 1).to_numpy(np.int64) // (MONTHS[name.lstrip("B")[0]] * offset.n)
-    length = pd.Timedelta(weeks=offset.n) if name == "W" else pd.Timedelta(_length_of(frequency))
-    return wall.as_unit("ns").asi8 // length.as_unit("ns").value
+    return np.arange(len(times)) if frequency is None else step_of(frequency).clock(times.tz_localize(None))
 
 
 def time_grid(times: pd.Index, frequency: str | None) -> pd.Index | None:
@@ -151,25 +135,25 @@ def time_grid(times: pd.Index, frequency: str | None) -> pd.Index | None:
         return pd.Index(np.arange(int(times[0]), int(times[-1]) + 1, step))
     if frequency is None:
         return None
-    _check_length((times[-1] - times[0]) / _length_of(frequency), times)
+    _check_length((times[-1] - times[0]) / step_of(frequency).length, times)
     return step_times(times[0], frequency, times[-1]).as_unit(times.unit)
 
 
 def step_times(first: pd.Timestamp, frequency: str, end: pd.Timestamp | int) -> pd.DatetimeIndex:
     """Times that a step leads to from one on, up to the last or so many.
 
-    Steps of days and more keep their hour when clocks change: the next one where that is skipped, the first of two.
+    Steps of days and more, and sessions, keep their hour when clocks change: the next one where that is skipped, the
+    first of two.
     """
-    offset = to_offset(frequency)
-    is_local = first.tz is not None and (offset.rule_code == "D" or not isinstance(offset, pd.offsets.Tick))
-    start = first.tz_localize(None) if is_local else first
-    stop = end.tz_localize(None) if is_local and isinstance(end, pd.Timestamp) else end
-    span: dict[str, Any] = {"periods": stop} if isinstance(stop, int) else {"end": stop}
-    times = pd.date_range(start, freq=frequency, **span)
-    if is_local:
-        first_of_two = np.ones(len(times), bool)
-        times = times.tz_localize(first.tz, ambiguous=first_of_two, nonexistent="shift_forward")
-    return pd.DatetimeIndex(times)
+    step, zone = step_of(frequency), first.tz
+    if zone is None or not step.keeps_hour:
+        return step.times(first, end)
+    return _localize(step.times(first.tz_localize(None), end if isinstance(end, int) else end.tz_localize(None)), zone)
+
+
+def _localize(wall: pd.DatetimeIndex, zone: tzinfo | None) -> pd.DatetimeIndex:
+    times = wall.tz_localize(zone, ambiguous=np.ones(len(wall), bool), nonexistent="shift_forward")
+    return pd.DatetimeIndex(times.unique())
 
 
 def steps_over(times: pd.DatetimeIndex, frequency: str) -> pd.DatetimeIndex:
@@ -177,25 +161,28 @@ def steps_over(times: pd.DatetimeIndex, frequency: str) -> pd.DatetimeIndex:
 
     Very many more times than there are raise `GridTooLong`.
     """
-    length, offset = _length_of(frequency), to_offset(frequency)
-    _check_length((times[-1] - times[0]) / length, times)
-    if length >= pd.Timedelta(days=1):
-        first = offset.rollback(times[0].normalize())
+    step, wall = step_of(frequency), times.tz_localize(None)
+    _check_length((times[-1] - times[0]) / step.length, times)
+    if isinstance(step, Sessions):
+        return _localize(step.times(step.last_until(wall[0]), step.times(wall[-1], 1)[0]), times.tz).as_unit(times.unit)
+    if step.length >= pd.Timedelta(days=1):
+        first = step.offset.rollback(times[0].normalize())
     elif times.tz is None:
         first = times[0].floor(frequency)
     else:
         first = times[0].tz_convert("UTC").floor(frequency).tz_convert(times.tz)
-    return pd.date_range(first, times[-1] + offset, freq=offset).as_unit(times.unit)
+    return pd.date_range(first, times[-1] + step.offset, freq=step.offset).as_unit(times.unit)
+
+
+def has_sessions(frequency: str | None) -> bool:
+    """Whether steps are those of sessions."""
+    return frequency is not None and isinstance(step_of(frequency), Sessions)
 
 
 def is_end(frequency: str) -> bool:
     """Whether a step is the last day, or business day, of a month, a quarter or a year."""
-    return str(to_offset(frequency).rule_code.split("-")[0]).lstrip("B") in ("ME", "QE", "YE")
-
-
-def _length_of(frequency: str) -> pd.Timedelta:
-    start = pd.Timestamp("2001-01-01")
-    return (start + 10 * to_offset(frequency) - start) / 10
+    step = step_of(frequency)
+    return isinstance(step, Regular) and step.name.lstrip("B") in ("ME", "QE", "YE")
 
 
 def _check_length(steps: float, times: pd.Index) -> None:
@@ -230,6 +217,13 @@ def time_like(times: pd.Index, moment: Any) -> int | pd.Timestamp:
     return stamp.tz_localize(times.tz) if isinstance(stamp, pd.Timestamp) and stamp.tz is None else stamp
 
 
+def time_kept(times: pd.Index, moment: str) -> Any:
+    """A time that a run keeps in words, as one of an index, which may lack the time zone of the run."""
+    kept = time_like(times, moment)
+    is_plain = isinstance(times, pd.DatetimeIndex) and times.tz is None
+    return pd.Timestamp(kept).tz_localize(None) if is_plain else kept
+
+
 def calendar_features(times: pd.Index, frequency: str | None) -> NDArray[np.float32]:
     """Hours and weekdays as 0 and 1, where the step is shorter than a day or a week, and waves of the year.
 
@@ -237,12 +231,10 @@ def calendar_features(times: pd.Index, frequency: str | None) -> NDArray[np.floa
     """
     if not isinstance(times, pd.DatetimeIndex) or frequency is None:
         return np.zeros((len(times), 0), np.float32)
-    step = pd.tseries.frequencies.to_offset(frequency)
-    span = times[:1] + step - times[:1]
-    parts = []
-    if len(span) and span[0] < pd.Timedelta(days=1):
+    length, parts = step_of(frequency).length, []
+    if len(times) and length < pd.Timedelta(days=1):
         parts.append(times.hour.to_numpy()[:, None] == np.arange(24))
-    if len(span) and span[0] < pd.Timedelta(days=7):
+    if len(times) and length < pd.Timedelta(days=7):
         parts.append(times.day_of_week.to_numpy()[:, None] == np.arange(7))
     turn = 2 * np.pi * times.day_of_year.to_numpy()[:, None] * np.arange(1, HARMONICS + 1) / 365.25
     return np.hstack([*parts, np.cos(turn), np.sin(turn)]).astype(np.float32)

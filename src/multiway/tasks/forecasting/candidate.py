@@ -17,7 +17,7 @@ from multiway.lazy import load_extra
 from multiway.models.recursions import NEVER, Recursion, SeriesRows
 from multiway.models.series_units import Units
 from multiway.models.weighed_forecasts import WeighedForecasts
-from multiway.models.windows import fill_gaps
+from multiway.models.windows import History, fill_gaps
 from multiway.tasks.candidate import Candidate, ModelT, discover
 from multiway.tasks.declarations import Context, Fitted
 from multiway.tasks.forecasting.config import ForecastConfig
@@ -60,6 +60,8 @@ class Sizes:
     """Series that are seen, those that are no targets among them."""
     config: ForecastConfig | None = None
     """Which networks are built."""
+    others: tuple[str, ...] = ()
+    """Models whose forecasts someone else made."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,6 +80,8 @@ class Facts:
     """Whether rows have numbers on a calendar."""
     explained: bool = False
     """Whether there are covariates, besides the clock."""
+    issued: bool = False
+    """Whether what is known of them depends on the window."""
     low: Values
     """The smallest training value of every target."""
     zeros: Values
@@ -86,6 +90,8 @@ class Facts:
     """Whether a network is trained: series are then too many or too long to fit one by one."""
     is_partial: bool = False
     """Whether windows were drawn, or other processes hold some of the series."""
+    others: tuple[str, ...] = ()
+    """Models whose forecasts someone else made."""
 
     @classmethod
     def of(
@@ -103,10 +109,12 @@ class Facts:
             known=0 if covariates is None else covariates.known.shape[-1],
             has_clock=covariates is not None,
             explained=training.is_explained,
+            issued=covariates is not None and covariates.issued is not None,
             low=low,
             zeros=zeros,
             network=network,
             is_partial=shared or training.chosen is not None,
+            others=() if training.others is None else training.others.names,
         )
 
     @property
@@ -251,9 +259,55 @@ class EachSeries(ForecastCandidate[OfSeries]):
             yield f"{self.name}: no model was found for {list_some(left)}; it forecasts them by {self.start}"
 
 
+class Outside(nn.Module):
+    """What someone else forecast from the end of a window, in scaled units; NaN where there is nothing.
+
+    Shape:
+        past `(batch, lookback, series)` in scaled units; forecast `(batch, horizon, series)`.
+    """
+
+    takes_history = may_lack = True
+
+    def __init__(self, place: int, horizon: int, units: Units) -> None:
+        super().__init__()
+        self.place, self.horizon, self.units = place, horizon, units
+
+    def forward(self, past: Tensor, history: History | None = None) -> Tensor:
+        """Look it up."""
+        if history is None or history.others is None:
+            return past.new_full((len(past), self.horizon, past.shape[2]), torch.nan)
+        found = history.others.at(history.ends, self.place)[:, : self.horizon]
+        return torch.where(found.isfinite(), self.units.back(found), torch.nan)
+
+
+class OfSomeoneElse(ForecastCandidate[Outside]):
+    """A model that only its forecasts are known of, by the name of their column."""
+
+    cost = 100.0
+
+    def __init__(self, name: str) -> None:
+        self.name = name  # type: ignore[misc]
+
+    def build(self, sizes: Sizes) -> Outside:
+        """Its place among the columns."""
+        return Outside(sizes.others.index(self.name), sizes.horizon, sizes.units)
+
+
+class Named(dict[str, AnyCandidate]):
+    """Candidates by name; any other name is that of a column of someone else's forecasts."""
+
+    def __missing__(self, name: str) -> AnyCandidate:
+        return OfSomeoneElse(name)
+
+
 def candidates() -> Mapping[str, AnyCandidate]:
     """All candidates by name, the cheapest first."""
-    return discover("multiway.tasks.forecasting.candidates", "forecast")
+    return Named(discover("multiway.tasks.forecasting.candidates", "forecast"))
+
+
+def others_in(names: Iterable[str]) -> list[str]:
+    """Those whose forecasts someone else made."""
+    return [name for name in names if name not in candidates()]
 
 
 def any_stepped(names: Iterable[str]) -> bool:
@@ -274,7 +328,8 @@ def choose_candidates(answer: str, facts: Facts) -> tuple[str, ...]:
             ").",
         )
     always = {name for name, each in candidates().items() if name == "ridge" or each.is_plain or each.is_stepped}
-    return tuple(name for name in allowed if answer in (AUTO, name) or name in always)
+    own = tuple(name for name in allowed if answer in (AUTO, name) or name in always)
+    return (*own, *(facts.others if answer == AUTO else ()))
 
 
 def names_allowed(facts: Facts) -> tuple[str, ...]:

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from multiway import ops
+from multiway.errors import DataError
 from multiway.metrics.quantiles import TENTHS, pinball_errors
 from multiway.models.weighed_forecasts import WeighedForecasts, has_quantiles
 from multiway.ops.simplex import few_weights
 from multiway.tasks.choice import BLEND, Candidate, Choice
 from multiway.tasks.forecasting.bands import Bands
-from multiway.tasks.forecasting.candidate import Sizes, any_stepped, candidates
+from multiway.tasks.forecasting.candidate import Sizes, any_stepped, candidates, others_in
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.encode import PreparedPanel
 from multiway.tasks.forecasting.held_out import (
@@ -30,6 +31,7 @@ from multiway.tasks.forecasting.held_out import (
     weights_by_age,
 )
 from multiway.tasks.forecasting.intervals import fit_bands
+from multiway.tasks.forecasting.windows import where_others
 from multiway.tasks.options import AUTO
 from multiway.tasks.protocol import OURS, Row
 
@@ -38,6 +40,10 @@ SKILL, NONE = 0.25, 1e-6
 """What ridge saves of the last value's error where a network is trusted as any candidate, and the least it counts."""
 MAX_CELLS = 20_000_000
 """Of errors of all candidates that are compared."""
+SHOWN = 0.005
+"""Weight from which on a sentence names a candidate."""
+LEAST = 0.01
+"""Weight that ours have at least beside others' forecasts, and answer with where these are not there."""
 RULE = (
     "Each window is later than the rows that its forecast was fitted on. The weights are positive, sum to one and have "
     "the least squared error. They are drawn towards equal ones, the more so the fewer windows there are."
@@ -71,8 +77,10 @@ def decide(
     parts = stretches(model, prepared, sizes, refit=config.answer == AUTO or bool(config.levels))
     # bands of steps have weights of their own where validation is long enough to have trained a network
     stops = ops.horizon_bands(model.horizon) if any_stepped(model.names) else (model.horizon,)
-    apart = any(candidates()[name].is_classical for name in model.names) and config.answer == AUTO
-    products = products_of(parts, model.names, stops, apart=apart)
+    outside = others_in(model.names)
+    ours = tuple(name for name in model.names if name not in outside)
+    apart = any(candidates()[name].is_classical for name in ours) and config.answer == AUTO
+    products = products_of(parts, ours, stops, apart=apart)
     chosen = choose_weights(products, config.answer, scale)
     if config.metric != "mse" and config.answer == AUTO:
         weights, errors = weights_by(config.metric, parts, chosen.names, stops, chosen.weights, scale)
@@ -85,11 +93,15 @@ def decide(
             reason=": no other candidate adds to it" if alone else "",
             metric="pinball loss" if config.metric == "pinball" else config.metric.upper(),
         )
-    model.weight.copy_(torch.from_numpy(chosen.steps))
-    model.own.copy_(torch.zeros(()) if chosen.own is None else torch.from_numpy(chosen.own))
-    if chosen.own is not None:
+    if outside:
+        _set_weights(model, chosen)
+        held = _at_cutoffs(parts, prepared)
+        chosen = _weigh_others(model, chosen, outside, held)
+        parts = [part for part in held if len(part.windows)] if others_in(chosen.means) else parts
+    elif chosen.own is not None:
         model.products.copy_(torch.from_numpy(products.series))
         model.cells.copy_(torch.from_numpy(products.cells))
+    _set_weights(model, chosen)
     spread = model.spread if "network" in model.used() and has_quantiles(model.network) else None
     bands = fit_bands([_with_answer(model, part, spread) for part in parts], config.levels, len(model.names) + 1)
     training = prepared.windows["train"].of_targets()
@@ -104,6 +116,65 @@ def decide(
         "first": str(prepared.panel.times[prepared.borders.test[0]]),
     }
     return chosen, bands, {"selection": {**chosen.facts(), "ridge": prepared.ridge.facts()}, "intervals": intervals}
+
+
+def _set_weights(model: WeighedForecasts, chosen: "Weighing") -> None:
+    """Of the answer; candidates that were not weighed have none."""
+    places = [model.names.index(name) for name in chosen.names]
+    model.weight.zero_()
+    model.weight[places] = torch.from_numpy(chosen.steps)
+    model.own.zero_()
+    if chosen.own is not None:
+        model.own[places] = torch.from_numpy(chosen.own)
+
+
+def _at_cutoffs(parts: Sequence[Stretch], prepared: PreparedPanel) -> list[Stretch]:
+    """Stretches with the windows alone at whose start all others have a whole forecast; validation is the last."""
+    held = [part._replace(windows=where_others(part.windows)) for part in parts]
+    if not any(len(part.windows) for part in held):
+        windows, times = parts[-1].windows, prepared.panel.times
+        rows = windows.start_rows() + windows.lookback - 1
+        raise DataError(
+            f"candidates: others' forecasts are judged by those from cutoffs of validation, {times[rows[0]]} to "
+            f"{times[rows[-1]]}, and from none of them is there a forecast of all {windows.horizon} steps of every "
+            "series. Add some."
+        )
+    return [part for part in held[:-1] if len(part.windows)] + held[-1:]
+
+
+def _weigh_others(
+    model: WeighedForecasts, ours: "Weighing", others: Sequence[str], parts: Sequence[Stretch]
+) -> "Weighing":
+    """The answer of ours beside others' forecasts, on windows at whose start these have one.
+
+    Ours keep their weights among themselves, and are the floor: others have weight where the blend errs less.
+    """
+    names, parts = (OURS, *model.names), [_with_answer(model, part, None) for part in parts]
+    validation, parts = len(parts[-1].windows), [part for part in parts if len(part.windows)]
+    products = products_of(parts, names, (model.horizon,)).values[:, 0]
+    blocks, end = 0, -1
+    for start in np.concatenate([part.windows.start_rows() for part in parts]).tolist():
+        if start >= end:
+            blocks, end = blocks + 1, start + model.horizon
+    places = [names.index(name) for name in (OURS, *others)]
+    compared = products[:, places][:, :, places]
+    found = ops.blend_weights(compared, 0, -(-len(compared) // blocks), validation)
+    own = max(float(found[0]), LEAST)
+    mix = np.array([own, *(found[1:] * (1 - own) / max(1 - found[0], LEAST))])
+    outside = mix[1:, None]
+    errors = dict(zip(names, np.diagonal(products.mean(0)).tolist(), strict=True))
+    return dataclasses.replace(
+        ours,
+        names=(*ours.names, *others),
+        weights=np.vstack([own * ours.weights, outside.repeat(len(ours.stops), 1)]),
+        own=None if ours.own is None else np.vstack([own * ours.own, outside.repeat(ours.own.shape[1], 1)]),
+        errors={**errors, OURS: float(mix @ compared.mean(0) @ mix)},
+        blocks=(blocks,) * len(ours.stops),
+        windows=len(compared),
+        validation=validation,
+        reason="",
+        metric="MSE",
+    )
 
 
 def _with_answer(model: WeighedForecasts, part: Stretch, spread: Callable[..., Tensor] | None) -> Stretch:
@@ -199,7 +270,8 @@ class Weighing:
             return f"ridge{self.reason} ({self.metric} {self.errors['ridge']:.4f} on {where})."
         answer, ridge = self.errors[OURS], self.errors["ridge"]
         if self.name == BLEND:
-            what = f"a blend ({', '.join(f'{name} {weight:.0%}' for name, weight in self.means.items())})"
+            shares = [f"{name} {weight:.0%}" for name, weight in self.means.items() if weight >= SHOWN]
+            what = f"a blend ({', '.join(shares)})"
         else:
             what = f"the {self.name}" if any_stepped([self.name]) else self.name
         gain = 100 * (1 - answer / ridge) if ridge > 0 else 0.0

@@ -3,9 +3,10 @@
 import math
 import time
 from fnmatch import fnmatch
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, PrivateAttr, field_validator, model_validator
 
 from multiway.config import Config, Flag, Plain, merge
 from multiway.data.options import Names, ReadOptions
@@ -51,6 +52,32 @@ TRAINED: Plain = {"loss": "mse", "epochs": 10, "average": None}
 """Fields of `TrainingConfig` where a trained baseline differs from the network: as in print, until it stops early."""
 
 
+class Held:
+    """A frame in a config, which is equal to itself alone."""
+
+    def __init__(self, frame: object) -> None:
+        self.frame = frame
+
+
+def hold(given: object) -> object:
+    """A path as text, or a frame that is held."""
+    return (
+        str(given)
+        if isinstance(given, Path)
+        else given
+        if given is None or isinstance(given, str | Held)
+        else Held(given)
+    )
+
+
+Outside = Annotated[
+    Any,
+    BeforeValidator(hold),
+    PlainSerializer(lambda held: held if isinstance(held, str) else None, when_used="json"),
+]
+"""A path, or a frame that is held and not stored."""
+
+
 def find_published_split(protocol: str) -> Any:
     """The published protocol of that name, a `splitting.PublishedSplit`; None where it is one of ours, or none."""
     return load_extension("splits", protocol) if protocol in extensions("splits") else None
@@ -62,6 +89,8 @@ class Roles(Config):
     future: Names = ()
     past: Names = ()
     static: Names = ()
+    issued: str | None = None
+    """That which says when a row was issued."""
     words: tuple[str, ...] | None = None
     """Those that are words, whatever a later table holds; seen if not given."""
     holidays: Names = ()
@@ -157,6 +186,12 @@ class ForecastConfig(Answering):
     """Columns that are known up to the last value alone, such as visitors."""
     static: Annotated[Names, Flag("Columns of a long table that say what a series is.")] = ()
     """Columns of a long table that say what a series is, such as its region: one value for each series."""
+    issued: Annotated[
+        str | None,
+        Flag("Column that says when a row's covariates were issued: a time may then have a row for each issue."),
+    ] = None
+    """Column that says when the covariates of a row were issued, as weather forecasts are: a time, and series, may then
+    have a row for each issue. From every moment only the last one is seen that had been issued by then."""
     static_data: Annotated[
         str | None,
         Flag(
@@ -173,6 +208,15 @@ class ForecastConfig(Answering):
         ),
     ] = ()
     """Countries whose public holidays are known ahead, by their codes: US, or DE-BY for a part of one."""
+    candidates: Annotated[
+        Outside | None,
+        Flag(
+            "File of forecasts that someone else made: series, cutoff, time, and a column for each model.",
+            commands=("train",),
+        ),
+    ] = None
+    """Path of forecasts that someone else made at past cutoffs, or a frame, which no stored config has. A column for
+    each model, which is weighed with ours on the windows at its cutoffs."""
     calendar: bool | Literal["auto"] = "auto"
     """Try hours, weekdays and the time of the year as covariates, which stay where validation gains; "auto" does so
     where there are others."""
@@ -321,12 +365,29 @@ class ForecastConfig(Answering):
             raise ValueError(f"targets: the baseline {own[0]} forecasts every series that it sees. Leave it out")
         return self
 
+    @model_validator(mode="after")
+    def _issues_can_be_told(self) -> Self:
+        if self.issued is None:
+            return self
+        changing = (*self.future, *self.past)
+        if not changing:
+            raise ValueError("issued says when covariates were known. Name them with future or past")
+        if self.issued in (*changing, *self.static):
+            raise ValueError(f"issued is a column of its own. Got {self.issued}, which is a covariate too")
+        if self.read.resample is not None or self.read.duplicates in ("keep", "mean"):
+            given = f"read.resample={self.read.resample}, read.duplicates={self.read.duplicates}"
+            raise ValueError(
+                f"issued: rows of one time are its issues, which are not resampled, kept as steps or averaged. "
+                f"Leave read.resample out, and set read.duplicates to first, last or error. Got {given}"
+            )
+        return self
+
     @property
     def roles(self) -> Roles:
         """Columns that are covariates."""
         is_tried = bool(self.future or self.past or self.static or self.static_data or self.holidays)
         return Roles(
-            future=self.future, past=self.past, static=self.static, holidays=self.holidays,
+            future=self.future, past=self.past, static=self.static, issued=self.issued, holidays=self.holidays,
             calendar=is_tried if self.calendar == "auto" else self.calendar,
         )  # fmt: skip
 

@@ -24,7 +24,7 @@ from multiway.tasks.forecasting.config import Role, Roles
 if TYPE_CHECKING:  # a check of columns does without torch
     from torch import Tensor
 
-    from multiway.models.regression import Regressors
+    from multiway.models.regression import Issued, Regressors
 
 AHEAD = re.compile(
     r"holiday|promo|event|price|discount|campaign|weekend|open|closed|school|forecast|plan", re.IGNORECASE
@@ -37,28 +37,82 @@ MOST_WORDS = 60
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Vintages:
+    """Values of covariates as they were issued, in the order of row, series, and when each was known.
+
+    row, series: `(vintages,)`, the cell that each is for.
+    since: `(vintages,)`, the first row that is not before its issue: a forecast from after it, or later, knows it.
+    values: `(vintages, columns)`, NaN where nothing had been issued of a column by then.
+    """
+
+    row: NDArray[np.int64]
+    series: NDArray[np.int64]
+    since: NDArray[np.int64]
+    values: NDArray[np.float64]
+
+    def take(self, kept: NDArray[np.bool_] | NDArray[np.intp], start: int = 0) -> Self:
+        """Some of them, by rows that are counted from another one on."""
+        since = np.maximum(self.since[kept] - start, 0)
+        values = self.values[kept]
+        return type(self)(row=self.row[kept] - start, series=self.series[kept], since=since, values=values)
+
+    def fill(self) -> Self:
+        """The last of each cell and row of issue, with what an earlier one says where it says nothing."""
+        cell = np.column_stack([self.row, self.series])
+        begins = np.append(True, (cell[1:] != cell[:-1]).any(1))[: len(cell)]
+        ends = np.append(begins[1:] | (np.diff(self.since) > 0), True)[: len(cell)]
+        values = pd.DataFrame(self.values).groupby(begins.cumsum()).ffill().to_numpy()
+        return dataclasses.replace(self, values=values).take(ends)
+
+    def at(self, cutoffs: NDArray[np.int64], series: int) -> NDArray[np.float64]:
+        """The last values of every row that were known at a row of its own, `(rows, series, columns)`; NaN if none."""
+        values = np.full((len(cutoffs), series, self.values.shape[1]), np.nan)
+        own = self.take(self.row < len(cutoffs))
+        known = own.since <= cutoffs[own.row]
+        values[own.row[known], own.series[known]] = own.values[known]  # of several the last one stays
+        return values
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Covariates:
     """Columns of a panel other than its values.
 
     values: `(rows + ahead, series or 1, columns)`, NaN where missing; words as their positions in `words`. Rows after
-        those of the panel are known ahead.
+        those of the panel are known ahead. What was issued several times is as it was known at each row itself, and
+        ahead at the last.
     names: Of the columns.
     roles: Of each.
     words: Levels of the columns that hold words.
+    vintages: Of all columns that change; None where each row says once what it is.
     """
 
     values: NDArray[np.float64]
     names: tuple[str, ...]
     roles: tuple[Role, ...]
     words: Mapping[str, tuple[str, ...]]
+    vintages: Vintages | None = None
 
     def of(self, order: Sequence[int]) -> Self:
         """Those of some series, in this order; -1 for one that is not there."""
         if self.values.shape[1] == 1:
             return self
-        values = self.values[:, order]
+        values, places, vintages = self.values[:, order], np.full(self.values.shape[1], -1), self.vintages
         values[:, np.asarray(order) < 0] = np.nan
-        return dataclasses.replace(self, values=values)
+        if vintages is not None:
+            there = np.flatnonzero(np.asarray(order) >= 0)
+            places[np.asarray(order)[there]] = there
+            moved = dataclasses.replace(vintages, series=places[vintages.series])
+            sorting = np.lexsort((moved.since, moved.series, moved.row))  # stable: of one row the last issue stays last
+            vintages = moved.take(sorting[moved.series[sorting] >= 0])
+        return dataclasses.replace(self, values=values, vintages=vintages)
+
+    def at(self, row: int | NDArray[np.int64]) -> NDArray[np.float64]:
+        """Values as they were known at a row, or each at one of its own."""
+        if self.vintages is None:
+            return self.values
+        count, series = self.values.shape[:2]
+        fixed = np.array([role == "static" for role in self.roles])
+        return np.where(fixed, self.values, self.vintages.at(np.broadcast_to(row, count), series))
 
     def columns_of(self, role: Role) -> tuple[str, ...]:
         """Columns of a role."""
@@ -66,7 +120,46 @@ class Covariates:
 
     def since(self, start: int) -> Self:
         """Rows from one on."""
-        return dataclasses.replace(self, values=self.values[start:])
+        vintages = None if self.vintages is None else self.vintages.take(self.vintages.row >= start, start)
+        return dataclasses.replace(self, values=self.values[start:], vintages=vintages)
+
+    def first_known(self, name: str, rows: int) -> NDArray[np.int64]:
+        """The row from which on something is known of each of the first rows, `(rows, series)`; `rows` where none is.
+
+        Where each row says once what it is, all is known from the first row on.
+        """
+        known = np.zeros((rows, self.values.shape[1]), np.int64)
+        if self.vintages is not None:
+            there = ~np.isnan(self.vintages.values[:, self.names.index(name)]) & (self.vintages.row < rows)
+            own = self.vintages.take(there)
+            known[:] = rows
+            np.minimum.at(known, (own.row, own.series), own.since)
+        return known
+
+    def ahead(self, row: int, horizon: int) -> Self:
+        """Rows from one on that a forecast from before it knows; what it does not know is missing."""
+        values = np.full((horizon, *self.values.shape[1:]), np.nan)
+        there = self.at(row - 1)[row : row + horizon]
+        values[: len(there)] = there
+        return dataclasses.replace(self, values=values, vintages=None)
+
+    def append(self, plan: Self, row: int) -> Self:
+        """Rows before one, and those of a plan after them, which is known from the first row on."""
+        words, ahead = dict(self.words), np.full((len(plan.values), *self.values.shape[1:]), np.nan)
+        for place, name in enumerate(plan.names):
+            codes = plan.values[..., place]
+            if name in plan.words:
+                words[name] = tuple(dict.fromkeys((*self.words.get(name, ()), *plan.words[name])))
+                positions = np.array([*map(words[name].index, plan.words[name]), np.nan])
+                codes = positions[np.where(np.isnan(codes), -1, codes).astype(int)]
+            ahead[..., self.names.index(name)] = codes
+        values, vintages = np.concatenate([self.values[:row], ahead]), self.vintages
+        if vintages is not None:
+            step, series = np.nonzero(~np.isnan(ahead).all(-1))
+            before = vintages.take(vintages.row < row)
+            added = {"row": row + step, "series": series, "since": np.zeros_like(step), "values": ahead[step, series]}
+            vintages = Vintages(**{name: np.concatenate([getattr(before, name), added[name]]) for name in added})
+        return dataclasses.replace(self, values=values, words=words, vintages=vintages)
 
 
 def read_covariates(table: RawTable, roles: Roles, origin: NDArray[np.int64], findings: Findings) -> Covariates | None:
@@ -136,11 +229,13 @@ class LearntCovariates(Config):
     """Names of the public holidays among the training rows, by country."""
     calendar: int = 0
     """Features of the calendar."""
+    season: int = 1
+    """Steps after which a row stands in for one of which nothing had been issued."""
 
     @classmethod
-    def of(cls, covariates: Covariates, roles: Roles, times: pd.Index, frequency: str | None) -> Self:
+    def of(cls, covariates: Covariates, roles: Roles, times: pd.Index, frequency: str | None, season: int) -> Self:
         """Learn from the training rows, which are the first, at these times."""
-        training = covariates.values[: len(times)]
+        training = covariates.at(len(times) - 1)[: len(times)]
         levels = {
             name: tuple(words[int(code)] for code in _present(training[..., place]))
             for place, name in enumerate(covariates.names)
@@ -157,11 +252,12 @@ class LearntCovariates(Config):
             days={name: tuple(sorted({*holiday_names(name, times)} - {NONE})) for name in roles.holidays},
             frequency=frequency,
             calendar=calendar_features(times, frequency).shape[1] if roles.calendar else 0,
+            season=season,
         )
         static = [place for place, role in enumerate(covariates.roles) if role == "static"]
         if not static:
             return learnt.replace(static=np.empty((training.shape[1], 0)))
-        same = _recode(covariates, levels)[..., static]
+        same = _recode(covariates.values, covariates, levels)[..., static]
         first = np.argmax(~np.isnan(same), axis=0)  # the first value of every series, 0 where there is none
         return learnt.replace(static=np.nan_to_num(np.take_along_axis(same, first[None], axis=0)[0], nan=0.0))
 
@@ -191,8 +287,7 @@ class LearntCovariates(Config):
 
         from multiway.models.regression import Regressors
 
-        covariates = dataclasses.replace(covariates, values=covariates.values[: len(times)])
-        values = _recode(covariates, self.words)
+        values = _recode(covariates.values[: len(times)], covariates, self.words)
         own = {name: values[..., place] for place, name in enumerate(covariates.names)}
         known: list[NDArray[np.float32]] = []
         seen = [self._encode(name, own[name]) for name in self.roles.past if name in own]
@@ -206,7 +301,29 @@ class LearntCovariates(Config):
         if self.calendar:
             known.append(calendar_features(times, self.frequency)[:, None])
         ahead, before = (_join(each, (rows, series)) for each in (known, seen))
-        return Regressors(ahead, before, torch.from_numpy(clock_of(times, self.frequency)))
+        clock, issued = torch.from_numpy(clock_of(times, self.frequency)), self._encode_vintages(covariates, rows)
+        return Regressors(ahead, before, clock, issued=issued)
+
+    def _encode_vintages(self, covariates: Covariates, rows: int) -> "Issued | None":
+        """Features of what was issued for some rows, NaN where nothing had been."""
+        import torch
+
+        from multiway.models.regression import Issued
+
+        if (vintages := covariates.vintages) is None:
+            return None
+        values, series, span = _recode(vintages.values, covariates, self.words), covariates.values.shape[1], rows + 1
+        columns = {
+            name: self._encode(name, values[:, place], np.nan)
+            for place, name in enumerate(covariates.names)
+            if name not in self.roles.static
+        }
+        ahead, seen = (
+            torch.from_numpy(np.concatenate([np.empty((len(values), 0), np.float32), *map(columns.get, names)], axis=1))
+            for names in (self.roles.future, [name for name in self.roles.past if name in columns])
+        )
+        keys = (vintages.row * series + vintages.series) * span + np.minimum(vintages.since, rows)
+        return Issued(torch.from_numpy(keys), ahead, seen, self.num_static, range(series), span, self.season)
 
     def far(self, covariates: Covariates, word: str) -> list[Far]:
         """Columns of numbers that lie far from the training rows; `word` is what the rows are called."""
@@ -218,14 +335,14 @@ class LearntCovariates(Config):
         rows = values.reshape(values.shape[0] * values.shape[1], len(numbers))
         return far_columns(rows, names, Scaler(self.mean[own], self.std[own], tuple(never.tolist())), word)
 
-    def _encode(self, name: str, column: NDArray[np.float64]) -> NDArray[np.float32]:
-        """`(rows, series, features)`."""
+    def _encode(self, name: str, column: NDArray[np.float64], missing: float = 0.0) -> NDArray[np.float32]:
+        """`(…, features)` of a column `(…)`; a number where it is missing."""
         if name in self.words:
             levels = np.arange(len(self.words[name]))
-            return np.asarray(column[..., None] == levels, np.float32)
+            return np.where(np.isnan(column)[..., None], missing, column[..., None] == levels).astype(np.float32)
         place = self.roles.columns.index(name)
         scaled = (column - self.mean[place]) / self.std[place]
-        return np.asarray(np.nan_to_num(scaled, nan=0.0)[..., None], np.float32)
+        return np.asarray(np.nan_to_num(scaled, nan=missing)[..., None], np.float32)
 
 
 def _join(parts: Sequence[NDArray[np.float32]], shape: tuple[int, int]) -> "Tensor":
@@ -242,9 +359,11 @@ def _present(codes: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.unique(codes[~np.isnan(codes)])
 
 
-def _recode(covariates: Covariates, levels: Mapping[str, tuple[str, ...]]) -> NDArray[np.float64]:
-    """Values whose words are positions among the levels of the training; -1 for a word that is new."""
-    values = covariates.values.copy()
+def _recode(
+    values: NDArray[np.float64], covariates: Covariates, levels: Mapping[str, tuple[str, ...]]
+) -> NDArray[np.float64]:
+    """Values `(…, columns)` whose words are positions among the levels of the training; -1 for a word that is new."""
+    values = values.copy()
     for place, name in enumerate(covariates.names):
         if name in levels:
             known = {word: code for code, word in enumerate(levels[name])}

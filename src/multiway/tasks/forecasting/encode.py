@@ -23,16 +23,18 @@ from multiway.files import sha256_of
 from multiway.models.regression import Regressors
 from multiway.models.series_units import Units
 from multiway.tasks.forecasting.calendar import clock_of, season_of
-from multiway.tasks.forecasting.candidate import Facts, Sizes, choose_candidates
+from multiway.tasks.forecasting.candidate import Facts, Sizes, choose_candidates, others_in
 from multiway.tasks.forecasting.config import ForecastConfig, Roles, SplitOptions, find_published_split
 from multiway.tasks.forecasting.covariates import LearntCovariates
 from multiway.tasks.forecasting.later_rows import Joined, join_rows
+from multiway.tasks.forecasting.others import read_others
 from multiway.tasks.forecasting.panel import Columns, Panel, targets_last
 from multiway.tasks.forecasting.processes import join_scalers, join_words, on_times_of_all, read_shared
 from multiway.tasks.forecasting.read import describe_source, later_panel, options_of_training, read_panel
 from multiway.tasks.forecasting.ridge import ChosenRidge, choose_ridge
 from multiway.tasks.forecasting.sizes import LONGEST, Borders, fitting, usual_borders, usual_horizon, usual_lookback
 from multiway.tasks.forecasting.splitting import borders_of, first_scored, until, whole_borders, young_series
+from multiway.tasks.forecasting.trends import Trend
 from multiway.tasks.forecasting.windows import Windows, all_windows, rows_observed, split_windows
 from multiway.training.processes import join_arrays as of_all
 from multiway.training.processes import world
@@ -41,6 +43,8 @@ SEASONS, SPAN, LESS = (2, 7, 14), 1.5, 0.8
 """Look-backs that are tried, at least so many times the usual one; and the part of its error that one has to reach."""
 MOST_CELLS = 5_000_000_000
 """Rows times series times the square of a look-back that is tried: a second or two."""
+SELDOM = 0.005
+"""Share of steps from which on it is said that nothing had been issued for them."""
 USES = ("test", "future")
 """What candidates are refitted for."""
 
@@ -51,7 +55,7 @@ class ForecastState(Config):
     names: tuple[str, ...]
     """Of the variates, in the order of the models: those that are forecast last."""
     frequency: str | None
-    """Step between times as a pandas alias; None for integer times."""
+    """Step between times as a pandas alias, or its sessions; None for integer times."""
     season: int
     """Steps in a season."""
     scaler: Scaler
@@ -84,6 +88,8 @@ class ForecastState(Config):
     """Of the table."""
     covariates: LearntCovariates | None = None
     """Of other columns, where some are covariates."""
+    trend: Trend
+    """Of the training values of every target."""
 
     def low_for(self, use: str) -> Floats:
         """The smallest values in the rows that a use is fitted on: those of the training where nothing is refitted."""
@@ -187,7 +193,8 @@ class PreparedPanel:
         covariates, times = None, panel.times[slice(*borders.train)]
         if panel.covariates is not None:
             roles = config.roles.replace(static=panel.covariates.columns_of("static"))
-            covariates = LearntCovariates.of(panel.covariates, roles, times, panel.frequency)
+            covariates = LearntCovariates.of(panel.covariates, roles, times, panel.frequency, season)
+            notes = (*notes, *_words_on_reach(panel, config.horizon))
         windows = split_windows(scaled, borders, *sizes)
         if young.any():
             since = first_scored(panel, young, borders, season)
@@ -195,7 +202,10 @@ class PreparedPanel:
             test = split_windows(scaler.transform(panel.values), borders, *sizes)["test"]
             windows["test"] = test.replace(since=torch.from_numpy(since))
         features = regressors_of(panel, covariates)
-        windows = {name: part.with_covariates(features).replace(share=panel.share) for name, part in windows.items()}
+        windows = {
+            name: part.with_covariates(features).replace(share=panel.share, others=panel.others)
+            for name, part in windows.items()
+        }
         count = config.num_targets or panel.num_variates
         low = RowFacts.of(panel.values[slice(*borders.train), -count:]).low
         falls = (low >= 0) & (RowFacts.of(panel.values[:, -count:]).low < 0)
@@ -218,8 +228,8 @@ class PreparedPanel:
     @classmethod
     def later(cls, panel: Panel, state: ForecastState, config: ForecastConfig) -> Self:
         """Windows over all rows of later data, to score."""
-        scaler, rows = state.scaler, regressors_of(panel, state.covariates)
-        windows = all_windows(panel, scaler, config.lookback, config.horizon, config.num_targets).with_covariates(rows)
+        windows = all_windows(panel, state.scaler, config.lookback, config.horizon, config.num_targets)
+        windows = complete(windows, panel, state.covariates)
         if np.isnan(panel.values[config.lookback :, -windows.num_targets :]).all():
             raise DataError(
                 f"{panel.source}: no value to score stands after the first {config.lookback} rows. Give more."
@@ -228,7 +238,7 @@ class PreparedPanel:
         return cls(
             panel=panel,
             borders=borders,
-            scaler=scaler,
+            scaler=state.scaler,
             windows=dict.fromkeys(borders.by_name(), windows),
             rows=panel.num_rows,
             split=config.split,
@@ -249,6 +259,10 @@ class PreparedPanel:
         yield from (self.panel.names, self.panel.times.to_numpy(), self.panel.values)
         if (covariates := self.panel.covariates) is not None:
             yield from (covariates.names, covariates.values, *itertools.chain(*covariates.words.items()))
+            if (vintages := covariates.vintages) is not None:
+                yield from (vintages.row, vintages.series, vintages.since, vintages.values)
+        if (others := self.panel.others) is not None:
+            yield from (others.names, others.ends.numpy(), others.values.numpy())
 
     @property
     def refit_rows(self) -> dict[str, int]:
@@ -268,12 +282,28 @@ class PreparedPanel:
         values, observed = rows_observed(self.scaler.transform(np.where(hidden, np.nan, self.panel.values[:row])))
         sizes = {"lookback": first.lookback, "horizon": first.horizon, "num_targets": first.num_targets}
         windows = Windows(values, observed, start=0, stop=row, **sizes).replace(share=self.panel.share)
-        return windows.with_covariates(regressors_of(self.panel, self.covariates))
+        return complete(windows, self.panel, self.covariates)
 
     @functools.cached_property
     def ridge(self) -> ChosenRidge:
         """The ridge forecast, fitted when it is first needed."""
         return choose_ridge(self.windows["train"].of_targets(), self.windows["validation"].of_targets())
+
+
+def complete(windows: Windows, panel: Panel, learnt: LearntCovariates | None) -> Windows:
+    """Windows of a panel with its covariates, and with what others forecast of it."""
+    return windows.with_covariates(regressors_of(panel, learnt)).replace(others=panel.others)
+
+
+def _words_on_reach(panel: Panel, horizon: int) -> Iterator[str]:
+    """Of which share of the steps of forecasts nothing had been issued, a line for each covariate with some."""
+    assert panel.covariates is not None
+    row = np.arange(panel.num_rows)[:, None]
+    for name in panel.covariates.columns_of("future") if panel.covariates.vintages is not None else ():
+        ahead = (row - panel.covariates.first_known(name, panel.num_rows))[horizon:]
+        share = 1 - float(np.clip(ahead / horizon, 0, 1).mean())
+        if share >= SELDOM:
+            yield f"{name}: of {share:.0%} of the steps ahead nothing had been issued, and the season before stands in"
 
 
 def regressors_of(panel: Panel, learnt: LearntCovariates | None) -> Regressors:
@@ -301,7 +331,7 @@ def prepare_panel(
     panel = _read_own(config, source)
     if config.updates:
         longer, told = _join(config, source, panel.columns)
-        rows, panel = panel.num_rows, check_longer(panel, _read_own(config, longer))
+        rows, panel = panel.num_rows, check_longer(panel, _read_own(config, longer, panel.frequency))
         warned = (*panel.warned, *((words,) for words in told))
         panel = dataclasses.replace(panel, notes=(*panel.notes, *told), warned=warned)
     split = panel.slice(0, rows or panel.num_rows)
@@ -311,15 +341,21 @@ def prepare_panel(
     return PreparedPanel.of(panel, sized, rows)
 
 
-def _read_own(config: ForecastConfig, source: object) -> Panel:
-    """The panel of a file, a frame, or a folder: of the latter the series of this process, where several share them."""
+def _read_own(config: ForecastConfig, source: object, usual: str | None = None) -> Panel:
+    """The panel of a file, a frame, or a folder: of the latter the series of this process, where several share them.
+
+    usual: The step of its first rows.
+    """
     folder = Path(str(source)) if holds_parts(source) else None
     shared = None if folder is None or world() == 1 else read_shared(config, folder)
     if shared is None:
-        panel = targets_last(read_panel(*describe_source(config, source)), config.targets)
+        panel = targets_last(read_panel(*describe_source(config, source), usual), config.targets)
     else:
         frame, options, share = shared
         panel = on_times_of_all(read_panel(frame, options), share, options)
+    if config.candidates is not None:
+        sizes = config.horizon, config.num_targets or panel.num_variates
+        panel = dataclasses.replace(panel, others=read_others(config.candidates, config.read, panel, *sizes))
     if folder is None:
         return panel
     files = tuple((str(path.relative_to(folder)), sha256_of(path)) for path in parts_of(folder))
@@ -403,7 +439,12 @@ def read_later(config: ForecastConfig, state: ForecastState, source: object) -> 
     """Read a file or frame as a run read its own; see `later_panel`."""
     options = options_of_training(source, config.read, state.columns)
     roles = Roles() if state.covariates is None else state.covariates.roles.replace(static=())
-    return later_panel(source, options, state.names, state.frequency, roles, state.columns.zone)
+    panel = later_panel(source, options, state.names, state.frequency, roles, state.columns.zone)
+    names = others_in(state.candidates)
+    if config.candidates is None or not names:
+        return panel
+    others = read_others(config.candidates, config.read, panel, config.horizon, len(state.targets), names)
+    return dataclasses.replace(panel, others=others)
 
 
 def learn_state(config: ForecastConfig, prepared: PreparedPanel) -> ForecastState:
@@ -439,6 +480,7 @@ def learn_state(config: ForecastConfig, prepared: PreparedPanel) -> ForecastStat
         covariates=prepared.covariates,
         whole=tuple(known_facts.whole.tolist()),
         zeros=known_facts.zeros,
+        trend=Trend.of(values),
         candidates=choose_candidates(config.answer, facts),
     )
     for use, row in () if config.refit == "none" else prepared.refit_rows.items():
@@ -453,6 +495,7 @@ def join_state(state: ForecastState) -> ForecastState:
     for name in ("later_low", "later_high", "later_zeros"):
         arrays[name] = {use: of_all(each, 0) for use, each in getattr(state, name).items()}
     arrays["later_whole"] = {use: tuple(of_all(np.array(each), 0).tolist()) for use, each in state.later_whole.items()}
+    arrays["trend"] = {name: of_all(getattr(state.trend, name), 0) for name in Trend.model_fields}
     scaler = join_scalers(state.scaler)
     return state.replace(names=names, scaler=scaler, whole=tuple(whole.tolist()), **arrays)
 
@@ -475,6 +518,7 @@ def sizes_of(config: ForecastConfig, state: ForecastState, use: str = "") -> Siz
         calendar=0 if learnt is None else learnt.calendar,
         variates=len(state.names),
         config=config,
+        others=tuple(others_in(state.candidates)),
     )
 
 

@@ -264,7 +264,8 @@ class Forecaster(Estimator):
         if source is None:
             raise ConfigError("Forecaster: it was loaded without its data. Give a frame with the history.")
         source = add_updates(run.config, locate(source), run.state.columns) if X is None else locate(source)
-        return read_later(run.config, run.state, source)
+        config = run.config if run.config.candidates is not None else run.config.replace(candidates=self.candidates)
+        return read_later(config, run.state, source)
 
     _library = "pandas"
 

@@ -4,7 +4,7 @@ import functools
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -242,10 +242,7 @@ def savings(model: WeighedForecasts, prepared: PreparedPanel, sizes: Sizes) -> l
 def _hide_feature(windows: Windows, feature: Feature) -> Windows:
     """The same windows where a covariate says nothing."""
     assert windows.covariates is not None
-    rows: Tensor = getattr(windows.covariates, feature.part).clone()
-    rows[..., feature.start : feature.stop] = 0
-    hidden: dict[str, Any] = {feature.part: rows}
-    return windows.replace(covariates=windows.covariates._replace(**hidden))
+    return windows.replace(covariates=windows.covariates.hide(feature.part, feature.start, feature.stop))
 
 
 def words_on_savings(rows: list[Row]) -> list[str]:

@@ -1,27 +1,29 @@
 """What the options do with order, repeated times, gaps, missing cells; each step says what it met."""
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.checking import note_fillers
-from multiway.data.findings import KEPT_PER_KIND, Findings, Place, Severity, refuse_huge
+from multiway.data.findings import KEPT_PER_KIND, Findings, Place, Severity, list_some, refuse_huge
 from multiway.data.options import ReadOptions
 from multiway.data.sources.cells import LARGEST
 from multiway.data.sources.columns import RawTable
 from multiway.errors import Fix, Message
 from multiway.tasks.forecasting.calendar import (
     GridTooLong,
+    has_sessions,
     infer_frequency,
     is_end,
-    regular_step,
+    season_of,
     steps_over,
     time_grid,
 )
 from multiway.tasks.forecasting.covariates import Covariates
+from multiway.tasks.forecasting.steps import step_of
 
 MASK = Fix("read.missing", "mask")
 FIXES: dict[str, Message] = {
@@ -61,6 +63,13 @@ SEVERAL_SERIES: Message = (
 )
 SPARSEST, FEWEST_STEPS = 20, 3
 """Steps for each that has a row at most, and steps with a row at least, of a frequency that makes sense."""
+MOST_SPARSE, EDGE, UNMIXED = 200, 12, 0.95
+"""Series whose own step is looked for; rows at either end that show it; and the share of steps that are as there."""
+HOLIDAYS: Message = (
+    " If these are holidays, ignore them: rows then follow each other (",
+    Fix("read.gaps", "ignore"),
+    ").",
+)
 SHIFT_HINT = " If clocks changed there, write times with a UTC offset."
 
 
@@ -109,26 +118,35 @@ class Draft:
             self.findings.add(kind, "warning", f"{rule} ({option}={policy})", "", places, count)
 
 
-def apply_policies(draft: Draft, *, has_plan: bool) -> tuple[Draft, str | None, NDArray[np.int64]]:
-    """The draft under its options, the step of its times, and where rows come from that are known ahead alone.
+def apply_policies(draft: Draft, usual: str | None, *, has_plan: bool) -> tuple[Draft, str | None, Draft]:
+    """The draft under its options, the step of its times, and the rows after it that are known ahead alone.
 
+    usual: The step of a run.
     has_plan: Whether covariates are known ahead: the last rows, where no series has a value, are a plan of them.
     """
     options, findings = draft.options, draft.findings
     draft = once_each(in_time_order(draft))
-    frequency = infer_frequency(draft.times)
+    frequency = infer_frequency(draft.times, usual)
     if options.frequency is not None and isinstance(draft.times, pd.DatetimeIndex):
         frequency = options.frequency
+    if has_sessions(frequency):
+        season = season_of(frequency)
+        rule = f"times are those of sessions, {frequency}: a step leads to the next of them, and a season has {season}"
+        findings.add("sessions", "note", rule)
+    slower = _note_series_steps(draft) if usual is None and options.resample is None else []
+    is_split = not slower and usual is None and options.resample is None and _note_change(draft, frequency)
     try:
-        draft = without_gaps(on_step(draft), frequency)
+        draft = on_step(draft)
+        if not (slower and options.missing == "error") and not (is_split and options.gaps == "error"):
+            draft = without_gaps(draft, frequency)
         there, count = np.flatnonzero(~np.isnan(draft.values).all(1)), len(draft.values)
         is_left_out = has_plan or draft.options.missing != "error"
         stop = int(there[-1]) + 1 if len(there) and is_left_out else count
         if stop < count and not has_plan:
             rule = f"no value in the last {count - stop} rows, which are left out"
             findings.add("span", "warning", f"{rule}: a forecast begins after {draft.times[stop - 1]}")
-        ahead = draft.origin[stop:]
-        draft = with_missing(draft.take(np.arange(stop)))
+        ahead = draft.take(np.arange(stop, count))
+        draft = with_missing(draft.take(np.arange(stop)), slower)
     except GridTooLong as error:
         raise findings.fatal("gaps", str(error), ("Correct the first or last time, or ", *FREQUENCY)) from None
     low = np.nanmin(draft.values, axis=0, initial=np.inf)
@@ -139,6 +157,61 @@ def apply_policies(draft: Draft, *, has_plan: bool) -> tuple[Draft, str | None, 
         fix = ("Their forecast is that number; leave them out with variates (", CHOOSE, ") if that is no use.")
         findings.add("constant", "warning", "columns never change", fix, places)
     return draft, frequency, ahead
+
+
+def _note_series_steps(draft: Draft) -> list[int]:
+    """Name the steps of series, where some have a longer one than others; which these are."""
+    times, there = draft.times, ~np.isnan(draft.values)
+    if not isinstance(times, pd.DatetimeIndex) or times.has_duplicates or there.shape[1] < 2:
+        return []
+    counts, span = there.sum(0), len(there) - there.argmax(0) - there[::-1].argmax(0)
+    is_sparse = (counts >= 3) & (2 * counts <= span + 1)
+    slower: dict[str, list[int]] = {}
+    for column in np.flatnonzero(is_sparse)[:MOST_SPARSE]:
+        step = infer_frequency(times[there[:, column]])
+        if step is not None:
+            slower.setdefault(step, []).append(int(column))
+    columns = [column for own in slower.values() for column in own]
+    if not columns:
+        return []
+    others = np.setdiff1d(np.arange(len(counts)), columns)
+    usual = infer_frequency(times[np.flatnonzero(there[:, others].any(1))]) if len(others) else None
+    steps = {**slower, **({usual: others.tolist()} if usual is not None and usual not in slower else {})}
+    if len(steps) < 2:
+        return []
+    told = "; ".join(f"{step} of {list_some([draft.names[each] for each in own], 3)}" for step, own in steps.items())
+    longest = max(steps, key=lambda step: step_of(step).length)
+    fix = (*_fix_steps(longest), ", or choose series of one step (", CHOOSE, ").")
+    severity: Severity = "error" if draft.options.missing == "error" else "warning"
+    draft.findings.add("steps", severity, f"series have different steps: {told}", fix)
+    return columns
+
+
+def _note_change(draft: Draft, frequency: str | None) -> bool:
+    """Name the time from which rows have another step than before; whether there is one."""
+    times = draft.times.unique()
+    edge = min(EDGE, len(times) // 2)
+    if not isinstance(times, pd.DatetimeIndex) or edge < FEWEST_STEPS or has_sessions(frequency):
+        return False
+    before, after = infer_frequency(times[:edge]), infer_frequency(times[-edge:])
+    if before is None or after is None:
+        return False
+    first, last = (step_of(step).length / pd.Timedelta(seconds=1) for step in (before, after))
+    steps = np.log(np.asarray((times[1:] - times[:-1]) / pd.Timedelta(seconds=1)))
+    is_first = np.abs(steps - np.log(first)) < np.abs(steps - np.log(last))
+    right = np.append(0, is_first.cumsum()) + np.append((~is_first)[::-1].cumsum()[::-1], 0)
+    row = int(right.argmax())
+    if max(first, last) < 1.5 * min(first, last) or right[row] < UNMIXED * len(steps):
+        return False
+    rule = f"the step changes from {before} to {after} at {times[row]}"
+    fix = (*_fix_steps(before if first > last else after), ", or give the rows of one step alone.")
+    severity: Severity = "error" if draft.options.gaps == "error" else "warning"
+    draft.findings.add("steps", severity, rule, fix)
+    return True
+
+
+def _fix_steps(longest: str) -> Message:
+    return "Bring all to the longest (", Fix("read.frequency", longest), " ", Fix("read.resample", "sum"), ")"
 
 
 def in_time_order(draft: Draft) -> Draft:
@@ -229,19 +302,23 @@ def without_gaps(draft: Draft, frequency: str | None) -> Draft:
         draft.note_places("gaps", [], 1, "times follow no regular step", *IRREGULAR, policy=strict)
         return draft
     absent, off = grid.difference(unique), unique.difference(grid)
-    if len(off):
+    if len(off) and has_sessions(frequency):
+        rule = f"{_count_words(len(off), 'row')} outside of the sessions {frequency}, kept as steps between them"
+        draft.note("gaps", draft.times.get_indexer_for(off), rule, policy="keep")
+    elif len(off):
         rule = f"{_count_words(len(off), 'row')} off the step of {frequency or 'the others'}"
         step = Fix("read.frequency", frequency or "D")
         resample = Fix("read.resample", "mean" if frequency == "MS" else "last")  # else a month would move to the next
         move = (" Round these times to the step, or have it done (", step, " ", resample, ").")
         draft.note("gaps", draft.times.get_indexer_for(off), rule, *move, policy=strict)
     if len(absent):
-        _note_absent(draft, grid, absent)
-    return _fill_times(draft, absent) if fills and len(absent) and not len(off) else draft
+        _note_absent(draft, grid, absent, has_sessions(frequency))
+    is_whole = not len(off) or has_sessions(frequency)
+    return _fill_times(draft, absent) if fills and len(absent) and is_whole else draft
 
 
-def _note_absent(draft: Draft, grid: pd.Index, absent: pd.Index) -> None:
-    """One place for each stretch of successive absent times."""
+def _note_absent(draft: Draft, grid: pd.Index, absent: pd.Index, has_holidays: bool) -> None:
+    """One place for each stretch of successive absent times, which sessions have on holidays."""
     rows = grid.get_indexer(absent)
     stretches = [grid[part] for part in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)]
     shown = stretches[:KEPT_PER_KIND]
@@ -251,7 +328,8 @@ def _note_absent(draft: Draft, grid: pd.Index, absent: pd.Index) -> None:
     ]
     times = f"{_count_words(len(absent), 'time')} {'is' if len(absent) == 1 else 'are'}"
     rule = f"{times} absent in {_count_words(len(stretches), 'gap')}"
-    draft.note_places("gaps", places, len(stretches), rule, *_shift_hint(part[0] for part in shown))
+    hint = HOLIDAYS if has_holidays else _shift_hint(part[0] for part in shown)
+    draft.note_places("gaps", places, len(stretches), rule, *hint)
 
 
 def _fill_times(draft: Draft, absent: pd.Index) -> Draft:
@@ -287,8 +365,11 @@ def outside(values: NDArray[np.float64]) -> NDArray[np.bool_]:
     return np.asarray(~(started & lasting) & seen.any(1, keepdims=True) & seen.any(0))
 
 
-def with_missing(draft: Draft) -> Draft:
-    """Turn sentinels into NaN, then apply the policy for missing cells."""
+def with_missing(draft: Draft, slower: Sequence[int]) -> Draft:
+    """Turn sentinels into NaN, then apply the policy for missing cells.
+
+    slower: Series that are refused for their own step, and not for each cell without a value.
+    """
     values, sentinels, findings = draft.values, draft.options.sentinels, draft.findings
     sentinel = np.isin(values, sentinels) if sentinels else np.zeros(values.shape, bool)
     if count := int(sentinel.sum()):
@@ -300,8 +381,10 @@ def with_missing(draft: Draft) -> Draft:
     beyond = outside(values)
     _note_spans(draft, beyond)
     missing = np.isnan(values) & ~beyond
+    if draft.options.missing == "error":
+        missing[:, slower] = False
     if count := int(missing.sum()):
-        rule = f"{_count_words(count, 'cell')} {'are' if count > 1 else 'is'} missing{_words_on_slower(draft, missing)}"
+        rule = f"{_count_words(count, 'cell')} {'are' if count > 1 else 'is'} missing"
         draft.note_places("missing", [draft.place(*cell) for cell in _first(missing)], count, rule)
     if -9999.0 not in sentinels and (count := int((values == -9999.0).sum())):
         findings.add("sentinel", "warning", f"{count} cells hold -9999 and are taken as numbers", count=count)
@@ -342,20 +425,6 @@ def _note_spans(draft: Draft, beyond: NDArray[np.bool_]) -> None:
         draft.findings.add("span", severity, f"{len(columns)} series {verbs} than the others", "", places, len(columns))
 
 
-def _words_on_slower(draft: Draft, cells: NDArray[np.bool_]) -> str:
-    """Words on the first series whose values follow a longer step of their own, as months among days."""
-    if not isinstance(draft.times, pd.DatetimeIndex):
-        return ""
-    there = ~np.isnan(draft.values)
-    sparse = np.flatnonzero((cells.sum(0) + 1 >= there.sum(0)) & (there.sum(0) >= 3))[:KEPT_PER_KIND]
-    for column in sparse:
-        if (step := regular_step(draft.times[there[:, column]])) is not None:
-            return (
-                f", as '{draft.names[column]}' has a value each {step} alone and is best forecast in a run of its own"
-            )
-    return ""
-
-
 def _first(cells: NDArray[np.bool_]) -> list[tuple[int, int]]:
     """Row and column of the first cells that are marked."""
     rows = np.flatnonzero(cells.any(1))[:KEPT_PER_KIND]
@@ -363,17 +432,21 @@ def _first(cells: NDArray[np.bool_]) -> list[tuple[int, int]]:
 
 
 def whole_covariates(covariates: Covariates, draft: Draft) -> Covariates:
-    """Empty cells of covariates, in rows that the file has, under the policy for missing cells."""
+    """Empty cells of covariates, in rows that the file has, under the policy for missing cells.
+
+    Where a column has vintages an empty cell is no flaw: nothing was issued then.
+    """
     values, options = covariates.values, draft.options
     values = np.where(np.isin(values, options.sentinels), np.nan, values) if options.sentinels else values
     empty = np.isnan(values[: len(draft.values)]) & (draft.origin >= 0)[..., None]
-    for place, name in enumerate(covariates.names):
-        cells = np.argwhere(empty[..., place])
+    has_issues = covariates.vintages is not None
+    for place, (name, role) in enumerate(zip(covariates.names, covariates.roles, strict=True)):
+        cells = np.argwhere(empty[..., place] & (not has_issues or role == "static"))
         if len(cells):
             rows = [int(draft.origin[row, series]) for row, series in cells[:KEPT_PER_KIND]]
             rule = f"{_count_words(len(cells), 'cell')} of a covariate {'are' if len(cells) > 1 else 'is'} missing"
             draft.note_places("missing", [draft.table.place(row, name) for row in rows], len(cells), rule)
-    if options.missing == "ffill":
+    if options.missing == "ffill" and not has_issues:
         flat = pd.DataFrame(values.reshape(len(values), -1)).ffill().to_numpy()
         values = flat.reshape(values.shape)
     return dataclasses.replace(covariates, values=values)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from multiway import files
+from multiway.data.findings import list_some
 from multiway.data.scaling import Floats
 from multiway.data.writing import write_table
 from multiway.errors import ConfigError, DataError, Fix
@@ -19,12 +20,14 @@ from multiway.models.regression import Regressors
 from multiway.models.series_units import ROUNDED
 from multiway.models.weighed_forecasts import WeighedForecasts
 from multiway.tasks.forecasting.bands import Bands, in_widths, mean_sizes, stretch
-from multiway.tasks.forecasting.calendar import time_like
+from multiway.tasks.forecasting.calendar import time_kept
+from multiway.tasks.forecasting.candidate import others_in
 from multiway.tasks.forecasting.candidates.intermittent import MOSTLY
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.covariates import Covariates
-from multiway.tasks.forecasting.encode import ForecastState, PreparedPanel, regressors_of
+from multiway.tasks.forecasting.encode import ForecastState, PreparedPanel, complete
 from multiway.tasks.forecasting.networks import model_of
+from multiway.tasks.forecasting.others import absent_models
 from multiway.tasks.forecasting.panel import Panel, lacking
 from multiway.tasks.forecasting.plan import window_ahead
 from multiway.tasks.forecasting.processes import join_frames
@@ -227,8 +230,29 @@ class Ahead(NamedTuple):
     written: Callable[..., Floats]
 
 
+def absent_others(run: Run, panel: Panel, row: int | None = None) -> list[str]:
+    """Models of others that the answer is made of, and that have no whole forecast from before a row of a panel.
+
+    row: Where the forecast begins; after the last one if not given.
+    """
+    used = others_in([run.answer.name] if _is_other(run) else model_of(run).used())
+    row = panel.num_rows if row is None else row
+    return absent_models(panel, used, len(run.state.targets), run.config.horizon, row) if used else []
+
+
 def look_ahead(run: Run, panel: Panel, use: str = "future", plan: Covariates | None = None) -> Ahead:
-    """The answer after the last row of a panel, with what its bands are made of."""
+    """The answer after the last row of a panel, with what its bands are made of.
+
+    Raises:
+        DataError: A model of others that the answer is made of has no forecast from that row.
+    """
+    if lacking := absent_others(run, panel):
+        shares = run.facts["selection"]["weights"]
+        told = list_some([f"{name} ({shares.get(name, 0):.0%} of the answer)" for name in lacking])
+        raise DataError(
+            f"predict: there is no forecast of all {run.config.horizon} steps by {told} from the cutoff "
+            f"{panel.times[-1]}, the last row. Add it to the candidates, or let another model answer."
+        )
     scaler, config, known = run.state.target_scaler, run.config, run.state.covariates
 
     def window(rows: Panel) -> Inputs:
@@ -299,11 +323,8 @@ def _later_windows(run: Run, panel: Panel) -> Windows | None:
     if panel.num_rows < lookback + horizon:
         return None
     windows = all_windows(panel, run.state.scaler, lookback, horizon, len(run.state.targets))
-    windows = windows.with_covariates(regressors_of(panel, run.state.covariates))
-    moment: int | pd.Timestamp = time_like(panel.times, run.facts["intervals"]["first"])
-    if isinstance(panel.times, pd.DatetimeIndex) and panel.times.tz is None:  # which may lack the run's time zone
-        moment = pd.Timestamp(run.facts["intervals"]["first"]).tz_localize(None)
-    first = panel.times.searchsorted(moment)
+    windows = complete(windows, panel, run.state.covariates)
+    first = panel.times.searchsorted(time_kept(panel.times, run.facts["intervals"]["first"]))
     return windows.between(max(int(first), lookback), panel.num_rows)
 
 
@@ -334,7 +355,7 @@ def backtest_frame(
         ConfigError: No cutoff was given.
     """
     windows = all_windows(panel, run.state.scaler, run.config.lookback, run.config.horizon)
-    windows = windows.with_covariates(regressors_of(panel, run.state.covariates))
+    windows = complete(windows, panel, run.state.covariates)
     rows = _first_rows(run, panel, cutoffs, step, len(windows))
     rows = rows if refit_every is None and not len(levels) else np.sort(rows)
     names = run.state.targets
@@ -359,7 +380,16 @@ def _first_rows(run: Run, panel: Panel, cutoffs: Cutoffs, step: int | None, coun
         step = run.config.horizon if step is None else step
         if cutoffs < 1 or step < 1:
             raise ConfigError(f"backtest: cutoffs and step are at least 1. Got cutoffs={cutoffs}, step={step}.")
-        return np.arange(count - 1, -1, -step)[:cutoffs][::-1].copy()
+        counted = np.arange(count - 1, -1, -step)
+        if others_in(model_of(run).used()):
+            counted = _far_apart(
+                [row for row in range(count) if not absent_others(run, panel, row + run.config.lookback)], step
+            )
+        if not len(counted):
+            raise DataError(
+                f"{panel.source}: others that the answer is made of have no forecast from any of its times."
+            )
+        return counted[:cutoffs][::-1].copy()
     if not len(cutoffs):
         raise ConfigError("backtest: give at least one cutoff.")
     rows: NDArray[np.int64] = np.array([panel.row_of(moment) for moment in cutoffs]) - run.config.lookback + 1
@@ -370,7 +400,17 @@ def _first_rows(run: Run, panel: Panel, cutoffs: Cutoffs, step: int | None, coun
                 f"{panel.source}: the cutoff {moment} leaves no room for lookback {lookback} or horizon {horizon}. "
                 f"Choose one from {times[lookback - 1]} to {times[-horizon - 1]}."
             )
+        if lacking := absent_others(run, panel, int(row) + lookback):
+            raise DataError(f"{panel.source}: there is no forecast by {list_some(lacking)} from the cutoff {moment}.")
     return rows
+
+
+def _far_apart(rows: Sequence[int], step: int) -> NDArray[np.int64]:
+    """The last of some rows and those before it, at least so many apart."""
+    chosen = list[int]()
+    for row in reversed(rows):
+        chosen += [row] if not chosen or chosen[-1] - row >= step else []
+    return np.array(chosen, np.int64)
 
 
 @torch.no_grad()

@@ -17,6 +17,7 @@ from multiway.tasks.forecasting.forecasts import forecast_columns
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.plan import knows_ahead
 from multiway.tasks.forecasting.scores import read_test_errors
+from multiway.tasks.forecasting.steps import Sessions, step_of
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 
@@ -70,14 +71,14 @@ class Worth(NamedTuple):
 
 def span_of(frequency: str | None) -> str:
     """A step in words: "day"; "step" where it has no name."""
-    whole = re.fullmatch(r"([A-Za-z]+)(-\w+)?", frequency or "")
+    whole = re.match(r"([A-Za-z]+)(-\w+)?(?: |$)", frequency or "")
     return SPANS.get(whole[1], "step") if whole else "step"
 
 
 def steps_in_words(count: int, frequency: str | None) -> str:
     """So many steps: "7 days"; "4 steps of 15min" where a step has no name."""
     span = span_of(frequency)
-    of = f" of {frequency}" if span == "step" and frequency is not None else ""
+    of = f" of {frequency.partition(' ')[0]}" if span == "step" and frequency is not None else ""
     return f"{count:,} {span}{'' if count == 1 else 's'}{of}"
 
 
@@ -90,12 +91,19 @@ def worth_of(run: Run) -> Worth:
     )
     known = [name for name in TRIVIAL if name in scaled and name in run.state.candidates]
     best = min(known, key=lambda name: float(scaled[name].to_numpy().mean()), default=OURS)
-    span, season = span_of(run.state.frequency), run.state.season
-    words = SEASONS.get((span, season), f"the value {season} steps before")
+    words = _season_in_words(run.state.frequency, run.state.season)
     units = pd.Series(run.state.target_scaler.std, index=scaled.index)
     if best == "naive":
         words = "the last value"
     return Worth(scaled[OURS] * units, scaled[best] * units, words)
+
+
+def _season_in_words(frequency: str | None, season: int) -> str:
+    """What the seasonal naive forecast repeats."""
+    span, step = span_of(frequency), None if frequency is None else step_of(frequency)
+    if isinstance(step, Sessions) and season == step.season:
+        return f"the same {span} of the last {'session' if season < len(step.slots) else 'week'}"
+    return SEASONS.get((span, season), f"the value {season} steps before")
 
 
 def headline(run: Run) -> str:

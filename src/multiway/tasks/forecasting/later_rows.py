@@ -34,8 +34,8 @@ def join_rows(sources: Sequence[object], options: ReadOptions, columns: Columns,
     """Rows of several files or frames, one after another, as they are written.
 
     Of a later one these are left out and named: series that the first lacks, and rows up to the last value of their
-    series before it. Other rows take the place of those without a value. Where it lacks a column that says what a
-    series is, the first fills it.
+    series before it. Other rows take the place of those without a value, unless rows are issues of their time. Where it
+    lacks a column that says what a series is, the first fills it.
 
     Raises:
         DataError: A later one lacks another column that is used, has none of the series, or no later row.
@@ -57,17 +57,17 @@ def join_rows(sources: Sequence[object], options: ReadOptions, columns: Columns,
         rows, part, series = _keep_known(rows, part, series, names, told)
         rows = _fill_static(rows, part, series[1], [name for name in roles.static if name in rows])
     codes = np.zeros(len(rows), np.int32) if series is None else series[1]
-    others = {columns.time, *columns.ids, *roles.columns}
+    others = {columns.time, *columns.ids, *roles.columns, roles.issued}
     cells = rows[[columns.value] if columns.value else [name for name in rows if name not in others]]
     valued = np.asarray((cells.notna() & ~cells.isin([*EMPTY_CELLS, *options.sentinels])).any(axis=1))
-    rows = _after(rows, Parts(part, codes, valued), names, options, columns, told)
+    rows = _after(rows, Parts(part, codes, valued), names, options, columns, told, has_issues=roles.issued is not None)
     rows.attrs[SOURCE] = " and ".join(dict.fromkeys(names))
     return Joined(rows, tuple(told))
 
 
 def _align_columns(table: pd.DataFrame, first: pd.DataFrame, name: str, columns: Columns, roles: Roles) -> pd.DataFrame:
     """The columns of the first in its order; those that are not there are missing, where they may be."""
-    used = [columns.time, *columns.ids, columns.value, *roles.future, *roles.past]
+    used = [columns.time, *columns.ids, columns.value, *roles.future, *roles.past, roles.issued]
     needed = [each for each in first.columns if each in used or not columns.ids]
     if lacking := [each for each in needed if each not in table.columns]:
         raise DataError(
@@ -125,9 +125,19 @@ class Parts(NamedTuple):
 
 
 def _after(
-    rows: pd.DataFrame, parts: Parts, names: Sequence[str], options: ReadOptions, columns: Columns, told: list[str]
+    rows: pd.DataFrame,
+    parts: Parts,
+    names: Sequence[str],
+    options: ReadOptions,
+    columns: Columns,
+    told: list[str],
+    *,
+    has_issues: bool,
 ) -> pd.DataFrame:
-    """Without rows of a later part up to the last value of their series, and those without a value that it replaces."""
+    """Without rows of a later part up to the last value of their series, and those without a value that it replaces.
+
+    Where rows are issues of their time all stay.
+    """
     kept = np.ones(len(rows), bool)
     with contextlib.suppress(Unreadable):
         places, times = _times_of(rows, columns.time, options)
@@ -140,6 +150,8 @@ def _after(
             until = times[before & valued].max()
             if early.any() and early.sum() == own.sum():
                 raise DataError(f"{names[later]}: no row of it is after {until}, the last of the run. Give later rows.")
+            if has_issues:
+                continue
             if early.any():
                 told.append(f"{early.sum():,} rows of {names[later]} up to {until} are in the run already and left out")
             kept[places[early | (before & ~valued & keys.isin(keys[own & ~early]))]] = False

@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,9 @@ from multiway.data.findings import list_some
 from multiway.errors import DataError, Fix, Message
 from multiway.tasks.forecasting.calendar import integer_step, step_times, time_like
 from multiway.tasks.forecasting.covariates import Covariates
+
+if TYPE_CHECKING:  # panels are read without torch
+    from multiway.models.windows import Others
 
 
 class Columns(Config):
@@ -73,7 +76,7 @@ class Panel:
     values: float64 `(time, variates)`; NaN where missing.
     times: DatetimeIndex, or an index of integers.
     names: One per variate.
-    frequency: Step between times as a pandas alias; None for integer times.
+    frequency: Step between times as a pandas alias, or its sessions (`Sessions`); None for integer times.
     layout: How the file was laid out.
     source: File name, or "the table" of data in memory.
     notes: What was detected and done on the way in, one line each.
@@ -82,6 +85,7 @@ class Panel:
     covariates: Other columns, at these times and beyond.
     files: Names and hashes of the files of a folder.
     share: Which series these are, where other processes hold the others.
+    others: What someone else forecast of the targets at past times.
     """
 
     values: NDArray[np.float64]
@@ -96,6 +100,7 @@ class Panel:
     covariates: Covariates | None = None
     files: tuple[tuple[str, str], ...] = ()
     share: Share | None = None
+    others: "Others | None" = None
 
     @property
     def num_rows(self) -> int:
@@ -127,7 +132,9 @@ class Panel:
         )
 
     def future_times(self, count: int) -> pd.Index:
-        """The next `count` times after the last; steps of days and more keep their hour when clocks change.
+        """The next `count` times after the last, those of the next sessions where there are sessions.
+
+        Steps of days and more keep their hour when clocks change.
 
         Raises:
             DataError: The times have no regular step and none was given.
@@ -142,7 +149,7 @@ class Panel:
                 Fix("read.frequency", "D"),
                 ").",
             )
-        ahead = step_times(last, self.frequency, count + 1).as_unit(self.times.unit)
+        ahead = step_times(last, self.frequency, count + 2).as_unit(self.times.unit)
         return pd.DatetimeIndex(ahead[ahead > last][:count])
 
 

@@ -5,13 +5,12 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
 
 from multiway.data import datasets
 from multiway.data.findings import Findings, list_some, soundly
 from multiway.data.matching import hold_to_training
 from multiway.data.options import ReadOptions
-from multiway.data.sources.columns import RawTable, require_columns, sound_times
+from multiway.data.sources.columns import require_columns, sound_times
 from multiway.data.sources.frames import source_name
 from multiway.data.sources.layouts import load_series_table
 from multiway.errors import DataError, Fix, warn
@@ -19,8 +18,9 @@ from multiway.models.regression import Regressors
 from multiway.tasks.forecasting.calendar import clock_of
 from multiway.tasks.forecasting.config import ForecastConfig, Roles
 from multiway.tasks.forecasting.covariates import Covariates, LearntCovariates, new_words, read_covariates
+from multiway.tasks.forecasting.issued import Rows, read_issued, read_moments, refuse_contradictions
 from multiway.tasks.forecasting.panel import Panel
-from multiway.tasks.forecasting.read import labels_of, options_of_training
+from multiway.tasks.forecasting.read import options_of_training, places_of
 from multiway.tasks.run import Run
 
 
@@ -43,6 +43,8 @@ def read_plan(run: Run, panel: Panel, source: object, *, far: bool = False) -> C
     seen = panel.slice(-run.config.lookback, panel.num_rows).covariates
     if learnt is None or seen is None:
         return plan
+    if learnt.roles.issued is not None:
+        _warn_of_reach(plan or seen.ahead(run.config.lookback, run.config.horizon), panel)
     parts = [(seen, panel.source, "the last rows"), *([] if plan is None else [(plan, _name(source), "the plan")])]
     for covariates, name, word in parts:
         told = hold_to_training(learnt.far(covariates, word), name, is_allowed=far)
@@ -75,51 +77,65 @@ def _read(
     """Cells of the table at every step and series of the horizon."""
     columns = run.state.columns
     table = load_series_table(source, options, columns.time, findings)
-    keys = [name for name in (columns.time, *columns.ids) if name is not None]
+    keys = [name for name in (columns.time, *columns.ids, roles.issued) if name is not None]
     require_columns(table.names, [*keys, *roles.future], "future data", findings)
     table, times = sound_times(table, columns.time, options, findings)
-    horizon, is_long = run.config.horizon, bool(columns.ids)
-    names, codes = labels_of(table, columns.ids, findings) if is_long else ([0], np.zeros(len(times), np.intp))
+    horizon, series = run.config.horizon, places_of(table, columns.ids, panel.names, findings)
+    ahead = panel.future_times(horizon)
     if columns.time is None:
-        steps = pd.Series(codes).groupby(codes).cumcount().to_numpy()
+        steps = pd.Series(series).groupby(series).cumcount().to_numpy()
     else:
-        steps = panel.future_times(horizon).get_indexer(times)
-    series = pd.Index(panel.names if is_long else [0]).get_indexer(pd.Index(names))[codes]
+        steps = ahead.get_indexer(times)
     chosen = np.flatnonzero((steps >= 0) & (steps < horizon) & (series >= 0))
     if not len(chosen):
-        rule = f"no row is one of the {horizon} steps after {panel.times[-1]}: they are {times.min()} to {times.max()}"
+        rule = f"no row is one of the {horizon} steps after {panel.times[-1]}, to {ahead[-1]}"
+        rule += f": they are {times.min()} to {times.max()}"
         raise findings.fatal("covariates", rule, "Write times as in the history, and names too.")
+    count = panel.num_variates if columns.ids else 1
+    if roles.issued is not None:
+        row = np.where((steps >= 0) & (steps < horizon), panel.num_rows + steps, -1)
+        moments = read_moments(table, roles.issued, str(columns.time), times, options, findings)
+        every = read_issued(table, roles, Rows(row, series, *moments), panel.times, options, findings)
+        for finding in findings.found:
+            if finding.kind == "issued" and finding.severity == "warning":
+                warn(f"{findings.source}: {finding.line()}")
+        empty = np.full((panel.num_rows + horizon, count, len(every.names)), np.nan)
+        last = dataclasses.replace(every, values=empty).ahead(panel.num_rows, horizon)
+        _need_all(last, panel, findings.source, has_issues=True)
+        return last
     if options.duplicates != "last":
         chosen = chosen[::-1]  # of rows of one cell, the one that is written last stays
-    origin = np.full((horizon, panel.num_variates if is_long else 1), -1)
+    origin = np.full((horizon, count), -1)
     origin[steps[chosen], series[chosen]] = chosen
     if options.duplicates == "error":
-        _refuse_contradictions(table, list(roles.future), chosen, origin[steps[chosen], series[chosen]], findings)
+        refuse_contradictions(table, roles.future, chosen, origin[steps[chosen], series[chosen]], findings)
     covariates = read_covariates(table, roles, origin, findings)
     if covariates is None:
         return None
     missing = np.isin(covariates.values, options.sentinels)
     covariates = dataclasses.replace(covariates, values=np.where(missing, np.nan, covariates.values))
-    _need_all(covariates, panel, findings.source)
+    _need_all(covariates, panel, findings.source, has_issues=False)
     return covariates
 
 
-def _refuse_contradictions(
-    table: RawTable, names: list[str], rows: NDArray[np.int64], kept: NDArray[np.int64], findings: Findings
-) -> None:
-    """Refuse rows that say something else than the row that is kept of the same series and step."""
-    one, other = (table.frame[names].iloc[each].reset_index(drop=True) for each in (rows, kept))
-    different = (one != other) & ~(one.isna() & other.isna())
-    if different.any(axis=None):
-        places = [table.place(int(row)) for row in rows[different.any(axis=1)]]
-        rule = f"rows of one time and series differ in {list_some(different.columns[different.any()])}"
-        raise findings.fatal("duplicates", rule, "Leave one of them.", places, count=len(places))
+def _warn_of_reach(ahead: Covariates, panel: Panel) -> None:
+    """Say of how many steps nothing had been issued."""
+    missing = np.isnan(ahead.values[..., [role == "future" for role in ahead.roles]])
+    lacking = np.asarray(missing.any(-1))
+    steps = int(lacking.any(1).sum())
+    if steps and not lacking.all():
+        rule = f"by {panel.times[-1]} nothing had been issued for {steps} of {len(lacking)} steps"
+        warn(f"{panel.source}: {rule}; what was known of the season before stands in.")
 
 
-def _need_all(plan: Covariates, panel: Panel, source: str) -> None:
-    """Refuse a plan without a value of a column that is known ahead; of series without a past none is needed."""
+def _need_all(plan: Covariates, panel: Panel, source: str, *, has_issues: bool) -> None:
+    """Refuse a plan without a value of a column that is known ahead; of series without a past none is needed.
+
+    Where columns are issued a value at one step is enough.
+    """
     ahead = [place for place, role in enumerate(plan.roles) if role == "future"]
     lacking = np.isnan(plan.values[..., ahead])
+    lacking = np.asarray(lacking.all(0, keepdims=True)) if has_issues else lacking
     if lacking.shape[1] > 1:
         lacking &= ~np.asarray(np.isnan(panel.values).all(0))[:, None]
     if not lacking.any():
@@ -127,6 +143,13 @@ def _need_all(plan: Covariates, panel: Panel, source: str) -> None:
     step, series, place = (int(part) for part in np.argwhere(lacking)[0])
     times = panel.future_times(len(plan.values))
     whose = f" of {panel.names[series]}" if lacking.shape[1] > 1 else ""
+    if has_issues:
+        raise DataError(
+            f"{source}: by {panel.times[-1]}, the last row of the history, nothing had been issued of "
+            f"{plan.names[ahead[place]]}{whose} for {times[0]} to {times[-1]}. Give what had been as future data (",
+            Fix("future_df", like="FILE"),
+            ").",
+        )
     raise DataError(
         f"{source}: {plan.names[ahead[place]]}{whose} is not known at {times[step]}. A forecast of {len(times)} steps "
         f"needs {list_some([plan.names[each] for each in ahead])} at each, to {times[-1]}. Give them as future data (",
@@ -136,13 +159,13 @@ def _need_all(plan: Covariates, panel: Panel, source: str) -> None:
 
 
 def knows_ahead(panel: Panel, horizon: int) -> bool:
-    """Whether the rows of a panel's own table say all that is known ahead of a forecast."""
+    """Whether the rows of a panel's own table say what is known ahead of a forecast: all, or of issues some."""
     covariates = panel.covariates
     if covariates is None or "future" not in covariates.roles:
         return True
     ahead = [place for place, role in enumerate(covariates.roles) if role == "future"]
-    own = covariates.values[panel.num_rows : panel.num_rows + horizon, :, ahead]
-    return len(own) == horizon and not np.isnan(own).any()
+    lacking = np.isnan(covariates.ahead(panel.num_rows, horizon).values[..., ahead])
+    return not (lacking if covariates.vintages is None else lacking.all(0)).any()
 
 
 def window_ahead(
@@ -156,23 +179,14 @@ def window_ahead(
 
     With an `end` it is a row of the panel that the horizon begins with.
     """
-    own, horizon = panel.covariates, config.horizon
-    stop = panel.num_rows if end is None else end
-    first, length = stop - config.lookback, config.lookback + horizon
-    clock = torch.from_numpy(clock_of(panel.times[stop:].append(panel.future_times(1))[:1], panel.frequency))
+    own, lookback, horizon = panel.covariates, config.lookback, config.horizon
+    first = (panel.num_rows if end is None else end) - lookback
+    times = panel.times[first:].append(panel.future_times(horizon))
     if learnt is None or own is None:
-        return Regressors(torch.empty(1, length, 1, 0), torch.empty(1, config.lookback, 1, 0), clock)
-    seen = learnt.encode(own.since(first), panel.times[first:])
+        clock = torch.from_numpy(clock_of(times[lookback : lookback + 1], panel.frequency))
+        return Regressors(torch.empty(1, lookback + horizon, 1, 0), torch.empty(1, lookback, 1, 0), clock)
     if plan is None:
-        plan = _beyond(own, panel.num_rows, horizon)
-        _need_all(plan, panel, panel.source)
-    known = torch.cat([seen.known, learnt.encode(plan, panel.future_times(horizon)).known])[:length]
-    return Regressors(known[None], seen.seen[None, : config.lookback], clock)
-
-
-def _beyond(own: Covariates, row: int, horizon: int) -> Covariates:
-    """Rows after one, of which those that are not there are missing."""
-    values = np.full((horizon, *own.values.shape[1:]), np.nan)
-    there = own.values[row : row + horizon]
-    values[: len(there)] = there
-    return dataclasses.replace(own, values=values)
+        plan = own.ahead(panel.num_rows, horizon)
+        _need_all(plan, panel, panel.source, has_issues=own.vintages is not None)
+    whole = own.since(first).append(plan, panel.num_rows - first)
+    return learnt.encode(whole, times).of_windows(torch.tensor([0]), lookback, horizon)

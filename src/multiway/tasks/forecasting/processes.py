@@ -20,13 +20,14 @@ from multiway.data.sources.frames import SOURCE, source_name
 from multiway.data.sources.layouts import with_joined_times
 from multiway.data.sources.parquet import ROWS, Chosen, Parts, codes_of, read_parts, values_of
 from multiway.errors import ConfigError, DataError
+from multiway.tasks.forecasting.calendar import step_times
 from multiway.tasks.forecasting.candidate import candidates
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.panel import Panel, Share
 from multiway.tasks.options import AUTO
 from multiway.training.processes import everywhere, is_main, join_arrays, rank, world
 
-WHOLE = ("targets", "future", "past", "static", "holidays", "baselines", "updates")
+WHOLE = ("targets", "future", "past", "static", "issued", "holidays", "baselines", "updates", "candidates")
 """Settings that need all series, or their covariates, in one process."""
 
 
@@ -129,7 +130,7 @@ def on_times_of_all(panel: Panel, share: Share, options: ReadOptions) -> Panel:
         for other in _unpack(message):
             times = times.union(pd.Index(other.to_pandas()["time"]))
     if frequency is not None and options.gaps != "ignore" and isinstance(times, pd.DatetimeIndex):
-        grid = pd.date_range(times[0], times[-1], freq=frequency).as_unit(times.unit)
+        grid = step_times(times[0], frequency, times[-1]).as_unit(times.unit)
         if options.gaps != "fill" and len(grid) != len(times):
             raise DataError(
                 f"{panel.source}: no series has a row at some of the times from {times[0]} to {times[-1]}. "

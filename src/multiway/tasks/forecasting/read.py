@@ -14,22 +14,24 @@ from numpy.typing import NDArray
 
 from multiway.data import datasets
 from multiway.data.findings import KEPT_PER_KIND, CheckReport, Findings, Unreadable, list_some, once, quote, soundly
-from multiway.data.long_tables import SHORTEST, Long, find_long
+from multiway.data.long_tables import SHORTEST, Long, find_issued, find_long
 from multiway.data.options import ReadOptions
 from multiway.data.sources.cells import as_text, distinct_cells
-from multiway.data.sources.columns import RawTable, find_time_column, require_columns, sound_times
+from multiway.data.sources.columns import RawTable, find_time_column, parse_times, require_columns, sound_times
 from multiway.data.sources.frames import SOURCE, source_name
 from multiway.data.sources.layouts import TIME, VALUE, load_series_table
 from multiway.data.sources.tables import column_names
 from multiway.data.sources.times import is_day_first
 from multiway.data.sources.values import parse_numbers
 from multiway.errors import DataError, Fix, MultiwayError, warn
-from multiway.tasks.forecasting.calendar import check_frequency, season_of, step_times, zone_of
+from multiway.tasks.forecasting.calendar import in_step, season_of, zone_of
 from multiway.tasks.forecasting.config import ROLES, ForecastConfig, Roles, SplitOptions
-from multiway.tasks.forecasting.covariates import propose_roles, read_covariates
+from multiway.tasks.forecasting.covariates import Covariates, propose_roles, read_covariates
 from multiway.tasks.forecasting.flaws import CHOOSE, Draft, apply_policies, outside, whole_covariates
+from multiway.tasks.forecasting.issued import Rows, distinct_rows, join_targets, read_issued, read_moments
 from multiway.tasks.forecasting.panel import Columns, Panel, with_absent
 from multiway.tasks.forecasting.splitting import borders_of, words_on_young, young_series
+from multiway.tasks.forecasting.steps import step_of
 
 MAX_CELLS = 2_000_000_000
 """Of a panel that a long table makes."""
@@ -39,20 +41,23 @@ ALONE = Roles()
 """Series without covariates."""
 
 
-def read_panel(source: object, options: ReadOptions | None = None, roles: Roles = ALONE) -> Panel:
+def read_panel(
+    source: object, options: ReadOptions | None = None, roles: Roles = ALONE, usual: str | None = None
+) -> Panel:
     """Read a file or frame under the chosen policies.
 
     Args:
         source: Path of a CSV, CSV.gz or Parquet file, or a pandas or polars frame; wide or long.
         options: What to do with flaws; by default every flaw is refused.
         roles: Columns that are covariates.
+        usual: The step of the first rows, where others were added to them.
 
     Raises:
         DataError: A flaw that no policy covers: one line with the file, the place, the value and the fix.
     """
     given = options or ReadOptions()
-    read = partial(_read, source, given, roles, None)
-    return soundly(source_name(source), read, _key_of(source, given, roles))
+    read = partial(_read, source, given, roles, None, usual=usual)
+    return soundly(source_name(source), read, _key_of(source, given, roles, usual))
 
 
 def check_file(
@@ -132,41 +137,53 @@ class Later:
         return there
 
 
-def _key_of(source: object, options: ReadOptions, roles: Roles) -> Hashable:
+def _key_of(source: object, options: ReadOptions, roles: Roles, usual: str | None = None) -> Hashable:
     """What names a panel that is read of a file; None for a frame."""
-    return (Panel, str(source), options, roles) if isinstance(source, str | Path) else None
+    return (Panel, str(source), options, roles, usual) if isinstance(source, str | Path) else None
 
 
-def _read(source: object, options: ReadOptions, roles: Roles, later: Later | None, findings: Findings) -> Panel:
+def _read(
+    source: object,
+    options: ReadOptions,
+    roles: Roles,
+    later: Later | None,
+    findings: Findings,
+    usual: str | None = None,
+) -> Panel:
     """Read as far as the file allows, noting flaws; the panel is sound only where no finding is an error."""
     if options.frequency is not None:
-        check_frequency(options.frequency)
+        step_of(options.frequency)
     table = load_series_table(source, options, options.time_column, findings)
-    time = find_time_column(table, options, findings)
+    issued = () if roles.issued is None else (roles.issued,)
+    time = find_time_column(table.drop([name for name in issued if name in table.names]), options, findings)
     table, times = sound_times(table, time, options, findings)
     if later is not None and later.zone is not None and isinstance(times, pd.DatetimeIndex) and times.tz is not None:
         times = times.tz_convert(later.zone)
     day_first = None if time is None else is_day_first(table.columns[time].cells, times)
     own = table
     if not roles.is_empty:
-        for role in ROLES:
-            require_columns([name for name in table.names if name != time], getattr(roles, role), role, findings)
-        own = table.drop(list(roles.columns))
-    long = find_long(own, time, times, options, findings)
-    if long is None:
-        draft = _read_wide(own, time, times, options, findings, later)
+        for role, names in (*((role, getattr(roles, role)) for role in ROLES), ("issued", issued)):
+            require_columns([name for name in table.names if name != time], names, role, findings)
+        own = table.drop([*roles.columns, *issued])
+    if issued and time is None:
+        rule = f"'{quote(issued[0])}' says when rows were issued, and no column the time that they are for"
+        raise findings.fatal("issued", rule, ("Name the column of times (", Fix("read.time_column", like="NAME"), ")."))
+    if issued:
+        places = distinct_rows(own)
+        long = find_long(own.take(places), time, times[places], options, findings)
     else:
-        draft = _read_long(own, time, long, times, options, findings, later)
+        _refuse_issues(own, time, times, options, roles, findings)
+        long = find_long(own, time, times, options, findings)
+    read_own = _read_wide if long is None else partial(_read_long, long=long)
+    draft = read_own(own, time, times, options, findings, later, has_issues=bool(issued))
     if long is None and roles.static:
         raise findings.fatal(
             "covariates",
             f"static names {list_some(roles.static)}, and a wide table has no column for each series",
             "Give a long table, or leave static out.",
         )
-    draft, frequency, ahead = apply_policies(draft, has_plan=bool(roles.future))
-    covariates = read_covariates(table, roles, np.concatenate([draft.origin, ahead]), findings)
-    if covariates is not None:
-        covariates = whole_covariates(covariates, draft)
+    draft, frequency, ahead = apply_policies(draft, usual, has_plan=bool(roles.future))
+    covariates = _read_covariates(table, roles, time, times, long, draft, ahead)
     seen, ids = column_names(source), () if long is None else long.ids
     value = None if long is None else long.value
     return Panel(
@@ -190,8 +207,57 @@ def _read(source: object, options: ReadOptions, roles: Roles, later: Later | Non
     )
 
 
+def _read_covariates(
+    table: RawTable, roles: Roles, time: str | None, times: pd.Index, long: Long | None, draft: Draft, ahead: Draft
+) -> Covariates | None:
+    """Covariates at the rows of a draft and ahead of it, of rows of a table at these times."""
+    origin, findings = np.concatenate([draft.origin, ahead.origin]), draft.findings
+    if roles.issued is None:
+        covariates = read_covariates(table, roles, origin, findings)
+        return None if covariates is None else whole_covariates(covariates, draft)
+    series = places_of(table, () if long is None else long.ids, draft.names, findings)
+    row = draft.times.append(ahead.times).get_indexer(times)
+    if (row < 0).any():
+        off = np.flatnonzero(row < 0)
+        where = [table.place(int(each), detail=f"time {times[each]}") for each in off[:KEPT_PER_KIND]]
+        rule = f"{len(off)} rows are off the step, and what was issued for them is of no step"
+        raise findings.fatal("issued", rule, "Write their times on the step.", where, count=len(off))
+    rows = Rows(row, series, *read_moments(table, roles.issued, str(time), times, draft.options, findings))
+    every = read_issued(table, roles, rows, draft.times, draft.options, findings)
+    cells = np.append(every.values, np.full_like(every.values[:1], np.nan), axis=0)[:, 0]
+    covariates = whole_covariates(dataclasses.replace(every, values=cells[origin]), draft)
+    last = np.minimum(np.arange(len(origin)), len(draft.times) - 1)
+    return dataclasses.replace(covariates, values=covariates.at(last))
+
+
+def _refuse_issues(
+    table: RawTable, time: str | None, times: pd.Index, options: ReadOptions, roles: Roles, findings: Findings
+) -> None:
+    """Refuse rows that repeat a time where another column of times tells them apart: the earlier one is the issue."""
+    other = find_issued(table, time, times, options) if options.duplicates == "error" else None
+    if other is None or time is None:
+        return
+    moments, sound = parse_times(table, other, options, Findings(""))
+    is_later = False
+    with contextlib.suppress(TypeError):  # one of them has a time zone
+        is_later = bool((moments > times[sound]).mean() > 0.5)
+    fixes = [Fix("issued", time), Fix("read.time_column", other)] if is_later else [Fix("issued", other)]
+    fixes += [] if roles.future else [Fix("future", like="NAME,NAME")]
+    parts: list[str | Fix] = [part for fix in fixes for part in (fix, " ")]
+    rule = f"rows repeat a time in '{quote(time)}', and '{quote(other)}' tells them apart"
+    advice = "If one says when the covariates of a row were issued, name it and them ("
+    raise findings.fatal("issued", rule, (advice, *parts[:-1], ")."))
+
+
 def _read_wide(
-    table: RawTable, time: str | None, times: pd.Index, options: ReadOptions, findings: Findings, later: Later | None
+    table: RawTable,
+    time: str | None,
+    times: pd.Index,
+    options: ReadOptions,
+    findings: Findings,
+    later: Later | None,
+    *,
+    has_issues: bool,
 ) -> Draft:
     """A row per time, a column per series, as the table has them."""
     names = [name for name in table.names if name != time]
@@ -222,11 +288,16 @@ def _read_wide(
     values = parse_numbers(table, names, findings)
     when = "rows are counted" if time is None else f"times in '{quote(time)}'"
     findings.add("layout", "note", f"read as wide: {when}, {len(names)} series in columns")
+    origin = np.arange(len(times))
+    if has_issues:
+        stamps, unique = pd.factorize(times, sort=True)
+        values, origin = join_targets(values, stamps, names, table, findings)
+        times = pd.Index(unique)
     return Draft(
         values=values,
         times=times,
         names=tuple(names),
-        origin=np.arange(len(times))[:, None],
+        origin=origin[:, None],
         table=table,
         options=options,
         findings=findings,
@@ -257,11 +328,13 @@ CELL = ["stamp", "series"]
 def _read_long(
     table: RawTable,
     time: str | None,
-    long: Long,
     times: pd.Index,
     options: ReadOptions,
     findings: Findings,
     later: Later | None,
+    *,
+    long: Long,
+    has_issues: bool,
 ) -> Draft:
     """A row per time, a column per series in order of appearance, NaN where a series has no row."""
     unused = [name for name in table.names if name not in (time, *long.ids, long.value)]
@@ -299,6 +372,10 @@ def _read_long(
     draft.origin.reshape(-1)[cell] = rows
     if np.count_nonzero(draft.origin >= 0) == len(rows):
         draft.values.reshape(-1)[cell] = numbers
+    elif has_issues:
+        cell, group = np.unique(cell, return_inverse=True)
+        joined, first = join_targets(numbers[:, None], group, [long.value], table.take(rows.astype(np.int64)), findings)
+        draft.values.reshape(-1)[cell], draft.origin.reshape(-1)[cell] = joined[:, 0], rows[first]
     else:
         cells = pd.DataFrame({"time": times, "stamp": stamps, "series": series, "row": rows, "number": numbers})
         cells = _without_repeats(cells.sort_values("stamp", kind="stable"), draft)
@@ -339,6 +416,14 @@ def labels_of(table: RawTable, ids: Sequence[str], findings: Findings) -> tuple[
         rule = f"two series would have one name where {list_some(ids)} are joined by a slash"
         raise findings.fatal("columns", rule, "Write names without slashes.")
     return names, series.astype(np.int32)
+
+
+def places_of(table: RawTable, ids: Sequence[str], names: Sequence[str], findings: Findings) -> NDArray[np.int64]:
+    """Which of some series each row is of, -1 where it is of none; 0 in a wide table, which has no `ids`."""
+    if not ids:
+        return np.zeros(len(table.rows), np.int64)
+    labels, codes = labels_of(table, ids, findings)
+    return pd.Index(names).get_indexer(pd.Index(labels))[codes].astype(np.int64)
 
 
 def _without_repeats(cells: pd.DataFrame, draft: Draft) -> pd.DataFrame:
@@ -428,7 +513,7 @@ def later_panel(
     """
     later = Later(names, zone)
     try:
-        panel = soundly(source_name(source), partial(_read, source, options, roles, later))
+        panel = soundly(source_name(source), partial(_read, source, options, roles, later, usual=frequency))
     except DataError as error:
         if not any(isinstance(part, Fix) for part in error.args):
             raise
@@ -455,12 +540,8 @@ def _at_frequency(panel: Panel, frequency: str | None, *, strict: bool) -> Panel
     if frequency is None or not isinstance(times, pd.DatetimeIndex):
         return panel
 
-    def fit(step: str) -> float:
-        """Share of the stamps that are on the grid of a step, or of the grid that is there if that is less."""
-        grid = step_times(times[0], step, times[-1])
-        return float(min(times.isin(grid).mean(), grid.isin(times).mean())) if len(grid) else 0.0
-
-    if not strict or (fit(frequency) > 0.5 and (panel.frequency is None or fit(frequency) >= fit(panel.frequency))):
+    own = min(in_step(times, frequency))
+    if not strict or (own > 0.5 and (panel.frequency is None or own >= min(in_step(times, panel.frequency)))):
         return dataclasses.replace(panel, frequency=frequency)
     raise DataError(
         f"{panel.source}: the run was trained on steps of {frequency}; these rows follow "

@@ -15,8 +15,8 @@ from multiway.tasks.forecasting.encode import (
     USES,
     PreparedPanel,
     check_longer,
+    complete,
     prepare_panel,
-    regressors_of,
     sizes_of,
 )
 from multiway.tasks.forecasting.networks import model_of
@@ -68,9 +68,8 @@ def fit_before(run: Run, panel: Panel, row: int) -> tuple[WeighedForecasts, Floa
     Forms, penalties and weights are those of validation.
     """
     model, config, state = model_of(run), run.config, run.state
-    windows = all_windows(
-        panel.slice(0, row), state.scaler, config.lookback, config.horizon, len(state.targets)
-    ).with_covariates(regressors_of(panel, state.covariates))
+    sizes = config.lookback, config.horizon, len(state.targets)
+    windows = complete(all_windows(panel.slice(0, row), state.scaler, *sizes), panel, state.covariates)
     ridge = ChosenRidge(weight=model.floor.weight, common=model.floor.weight, **run.facts["selection"]["ridge"])
     known = state.with_rows("cutoff", panel, row)
     data = Rows(windows.of_targets(), ridge)

@@ -3,7 +3,6 @@
 import dataclasses
 import itertools
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,9 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
+from multiway.data.findings import list_some
 from multiway.data.matching import Far, far_columns
+from multiway.data.scaling import Floats
 from multiway.data.writing import check_target, write_table
 from multiway.errors import ConfigError, Fix, warn
 from multiway.explain import save_explanation
@@ -24,7 +25,8 @@ from multiway.tasks.forecasting import encode, forecasts, refit, scores
 from multiway.tasks.forecasting.anomalies import LEVEL, score_values
 from multiway.tasks.forecasting.audit import audit_forecast
 from multiway.tasks.forecasting.bands import PARTS, SHARES, Bands, calibration_of, stretch
-from multiway.tasks.forecasting.candidate import Rows, Training, candidates, fit_candidates
+from multiway.tasks.forecasting.calendar import time_kept
+from multiway.tasks.forecasting.candidate import Rows, Training, candidates, fit_candidates, others_in
 from multiway.tasks.forecasting.choice import decide
 from multiway.tasks.forecasting.config import FORECAST, ForecastConfig, find_published_split
 from multiway.tasks.forecasting.encode import ForecastState, PreparedPanel
@@ -37,6 +39,7 @@ from multiway.tasks.forecasting.explain import (
     write_explanation,
 )
 from multiway.tasks.forecasting.facts import ForecastFacts, cautions, refit_words, words_on_following
+from multiway.tasks.forecasting.forecasts import absent_others
 from multiway.tasks.forecasting.headline import headline
 from multiway.tasks.forecasting.held_out import Stretch
 from multiway.tasks.forecasting.intervals import fit_bands
@@ -53,6 +56,7 @@ from multiway.tasks.forecasting.plan import knows_ahead, read_plan
 from multiway.tasks.forecasting.processes import join_frames, join_words, words_on_shares
 from multiway.tasks.forecasting.refit import take_in
 from multiway.tasks.forecasting.scores import Measured
+from multiway.tasks.forecasting.windows import where_others
 from multiway.tasks.lifecycle import announce, data_of
 from multiway.tasks.protocol import OURS, VALIDATION, Context, Fitted, Metric, Row, Settled, Task
 from multiway.tasks.run import Run
@@ -164,6 +168,7 @@ def choose_answer(run: Run, prepared: PreparedPanel, *, refit: bool = True) -> C
     run.facts |= facts
     run.facts["covariates"] = savings(model_of(run), prepared, sizes)
     following = words_on_following(facts["intervals"], prepared.windows["train"].all_targets)
+    run.facts["notes"] += words_on_others(run, prepared)
     run.facts["notes"] = [*run.facts["notes"], *words_on_savings(run.facts["covariates"]), *following]
     baselines = {name: model for name, model in run.models.items() if name != OURS}
     if baselines:
@@ -174,6 +179,19 @@ def choose_answer(run: Run, prepared: PreparedPanel, *, refit: bool = True) -> C
         bands |= fit_bands([part], (), len(baselines))
     run.calibration = calibration_of(bands)
     return chosen.choice()
+
+
+def words_on_others(run: Run, prepared: PreparedPanel) -> list[str]:
+    """What others' forecasts are compared on, and whether there is one of the future."""
+    names, panel = others_in(run.state.candidates), prepared.panel
+    if not names:
+        return []
+    count, compared = len(where_others(prepared.windows["test"])), run.facts["selection"]["windows"]
+    scored = f"all scores are of the {count:,} test windows at these" if count else "none is of the test rows"
+    told = [f"{list_some(names)}: compared with ours on the {compared:,} windows at their cutoffs; {scored}"]
+    if lacking := absent_others(run, panel):
+        told.append(f"no forecast is stored, as {list_some(lacking)} has none from {panel.times[-1]}")
+    return told
 
 
 def join_processes(run: Run) -> None:
@@ -210,9 +228,20 @@ def check_stored(run: Run) -> None:
 
 
 def predict_split(run: Run, prepared: PreparedPanel, split: str) -> Measured:
-    """Errors of every forecast, summed over windows: the forecasts themselves are not kept."""
-    forecast = partial(forecasts.all_forecasts, run, use=split)
+    """Errors of every forecast, summed over windows: the forecasts themselves are not kept.
+
+    Where others' forecasts are candidates, over the windows at their cutoffs; over all where there is none, without
+    them.
+    """
     bands, windows = forecasts.bands_for(run, split), prepared.windows[split]
+    others = others_in(run.state.candidates)
+    if others and len(held := where_others(windows)):
+        windows, others = held, []
+
+    def forecast(*inputs: Any) -> dict[str, Tensor]:
+        found = forecasts.all_forecasts(run, *inputs, use=split)
+        return {name: each for name, each in found.items() if name not in others}
+
     edges, none, spread = bands.edges(run.config.levels), bands.edges(()), model_of(run).fitted_for(split).spread
     tenths = {name: each for name, each in run.calibration.items() if name not in PARTS}
     following = scores.Following(bands, windows, spread) if bands.vary else None
@@ -229,8 +258,8 @@ def tables_of_split(run: Run, predictions: Measured, split: str) -> dict[str, pd
     errors = {"errors": scores.error_frame(predictions.errors, split, predictions.names)}
     if split != "test":
         return errors
-    if not knows_ahead(run.prepared.panel, run.config.horizon):
-        return errors  # without their plan there is nothing to forecast from
+    if not knows_ahead(run.prepared.panel, run.config.horizon) or absent_others(run, run.prepared.panel):
+        return errors  # without their plan, or others' forecasts, there is nothing to forecast from
     future = forecasts.future_frame(run, run.prepared.panel, None, "long")
     future = future if run.prepared.panel.share is None else join_frames(future)
     return {**errors, "predictions": run.state.columns.rename(future)}
@@ -312,13 +341,23 @@ def answer_in_words(run: Run) -> str:
 
 def find_far(run: Run, later: Panel) -> Sequence[Far]:
     """Series whose last rows, which the models see, are far from the training and from all rows of the last fit."""
-    seen = run.state.outside(later.values[-run.config.lookback :])
+    seen = run.state.outside(_without_trend(run, later)[-run.config.lookback :])
     return far_columns(seen, later.names, run.state.scaler, f"the last {len(seen)} rows")
 
 
 def find_far_scored(run: Run, prepared: PreparedPanel) -> Sequence[Far]:
     """Series that are far from the training in any of the rows that are scored."""
-    return far_columns(prepared.panel.values, prepared.panel.names, run.state.scaler, "rows")
+    return far_columns(_without_trend(run, prepared.panel), prepared.panel.names, run.state.scaler, "rows")
+
+
+def _without_trend(run: Run, panel: Panel) -> Floats:
+    """Values of a panel, those of targets without what the trend of the training rows explains."""
+    state, part = run.state, run.facts["splits"]["train"]
+    first, last = (time_kept(panel.times, part[name]) for name in ("first", "last"))
+    rows = np.asarray((panel.times - last) / ((last - first) / (part["rows"] - 1)), float)
+    own = panel.values[:, -len(state.targets) :]
+    nearest = state.trend.nearest(own, rows, state.target_scaler.mean)
+    return np.hstack([panel.values[:, : -len(state.targets)], nearest])
 
 
 def answer_data(run: Run, data: str | None, out: Path | None, options: Row) -> Answer:
@@ -370,7 +409,7 @@ def update_run(run: Run, data: str) -> Run:
     """See `multiway.tasks.forecasting.refit`; the forecast beyond all rows takes the place of the one before."""
     longer, tables = take_in(run, data_of(run), data), dict(run.tables)
     tables.pop("predictions", None)
-    if knows_ahead(longer.prepared.panel, run.config.horizon):
+    if knows_ahead(longer.prepared.panel, run.config.horizon) and not absent_others(longer, longer.prepared.panel):
         future = forecasts.future_frame(longer, longer.prepared.panel, None, "long")
         tables["predictions"] = run.state.columns.rename(future)
     longer.tables = tables

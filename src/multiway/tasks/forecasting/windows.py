@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from multiway.data.scaling import Scaler
 from multiway.errors import DataError, Fix
 from multiway.models.regression import Regressors
-from multiway.models.windows import History
+from multiway.models.windows import History, Others
 from multiway.tasks.forecasting.calendar import clock_of
 from multiway.tasks.forecasting.panel import Panel, Share
 from multiway.tasks.forecasting.sizes import Borders, smaller, usual_borders
@@ -43,8 +43,11 @@ class Windows:
         past: Values and marks from the first row of the panel on, for models that read all rows before a future.
         clock: Numbers of all rows of the panel on the calendar; None where nothing reads the past.
         chosen: Which of the windows these are, in order; None for all.
+        others: What someone else forecast at past moments of the panel.
         share: Which of the series these are, where other processes hold the others.
         since: First target row of the windows that hold each series, `(variates,)`; None where all do.
+        left: What effects of covariates leave of every window, `(windows, lookback + horizon, variates)`, where they
+            differ from window to window; None where the rows say it.
     """
 
     def __init__(
@@ -68,8 +71,10 @@ class Windows:
         self.rows = values[self.first : stop].contiguous()
         self.observed = None if observed is None else observed[self.first : stop].contiguous()
         self.covariates: Regressors | None = None
+        self.others: Others | None = None
         self.share: Share | None = None
         self.since: Tensor | None = None
+        self.left: Tensor | None = None
 
     def __len__(self) -> int:
         """Number of windows: rows - lookback - horizon + 1, none dropped, or as many as were chosen."""
@@ -90,10 +95,8 @@ class Windows:
         """The same windows with covariates, of which `rows` holds those of all rows of the panel."""
         if rows is None:
             return self.replace(covariates=None, clock=None)
-        own, stop = slice(self.first, self.first + len(self.rows)), self.first + len(self.rows)
-        return self.replace(
-            covariates=Regressors(rows.known[own], rows.seen[own], rows.clock[own]), clock=rows.clock[:stop]
-        )
+        stop = self.first + len(self.rows)
+        return self.replace(covariates=rows.of_rows(self.first, stop), clock=rows.clock[:stop])
 
     @property
     def all_targets(self) -> int:
@@ -140,6 +143,9 @@ class Windows:
         """
         index = (index if self.chosen is None else self.chosen[index]).to(self.rows.device)
         batch = {"start": index + self.first, **self._copies("", self.rows, index)}
+        if self.left is not None:
+            past, future = self.left[index].split([self.lookback, self.horizon], 1)
+            batch |= {"past": past.contiguous(), "future": future.contiguous()}
         if self.observed is not None:
             batch |= self._copies("_observed", self.observed, index)
         if self.since is not None:
@@ -147,14 +153,14 @@ class Windows:
             for name, cells in batch.items():
                 batch[name] = cells * begun[..., -cells.shape[-1] :] if name != "start" else cells
         if self.covariates is not None:
-            known, seen, clock, _ = self.covariates
-            for name, rows, span in (("known", known, self.lookback + self.horizon), ("seen", seen, self.lookback)):
-                batch[name] = rows.unfold(0, span, 1)[index].movedim(-1, 1)
-            batch["clock"] = clock[index + self.lookback]
+            own = self.covariates.of_windows(index, self.lookback, self.horizon)
+            batch |= {"known": own.known, "seen": own.seen, "clock": own.clock}
         if self.clock is not None:
             rows, observed = self.past
             batch |= {"rows": rows, "clocks": self.clock}
             batch |= {} if observed is None else {"rows_observed": observed}
+        if self.others is not None:
+            batch |= {"others": self.others.values, "others_ends": self.others.ends}
         return batch
 
     def between(self, start: int, stop: int) -> "Windows":
@@ -165,7 +171,7 @@ class Windows:
         first = part.first + self.first
         clock = None if self.clock is None else self.clock[: first + len(part.rows)]
         past = tuple(None if cells is None else cells[: first + len(part.rows)] for cells in self.past)
-        return part.replace(first=first, share=self.share, since=self.since, clock=clock, past=past)
+        return part.replace(first=first, share=self.share, since=self.since, clock=clock, past=past, others=self.others)
 
     def spread(self, count: int) -> dict[str, Tensor]:
         """Copy at most so many windows, evenly spread from the first to the last."""
@@ -190,6 +196,16 @@ class Windows:
     def start_rows(self) -> NDArray[np.int64]:
         """Row of the panel at which each window's past begins."""
         return self.first + (np.arange(len(self)) if self.chosen is None else self.chosen.numpy())
+
+
+def where_others(windows: Windows) -> Windows:
+    """Those at whose start every other model has a forecast of every step and series."""
+    others = windows.others
+    if others is None:
+        return windows
+    known = others.ends[others.values[:, : windows.horizon].isfinite().flatten(1).all(1)].numpy()
+    rows = windows.start_rows()
+    return windows.replace(chosen=torch.from_numpy(rows[np.isin(rows + windows.lookback, known)] - windows.first))
 
 
 class Groups:
@@ -252,7 +268,8 @@ def covariates_of(batch: Mapping[str, Tensor]) -> Regressors | None:
     history = None
     if "rows" in batch:
         ends = batch["start"] + batch["past"].shape[1]
-        history = History(batch["rows"], batch.get("rows_observed"), batch["clocks"], ends)
+        others = Others(batch["others_ends"], batch["others"]) if "others" in batch else None
+        history = History(batch["rows"], batch.get("rows_observed"), batch["clocks"], ends, others)
     return Regressors(batch["known"], batch["seen"], batch["clock"], history)
 
 
@@ -325,9 +342,9 @@ def rows_observed(scaled: NDArray[np.float64]) -> tuple[Tensor, Tensor | None]:
 def complete_stretches(windows: Windows, start: int, stop: int) -> tuple[list[tuple[int, int]], Tensor]:
     """Stretches of at least 32 successive windows without a missing cell, and the other windows, of start to stop.
 
-    Windows that were chosen one by one form no stretch.
+    Windows that were chosen one by one form no stretch, nor do those of which effects leave something each.
     """
-    if windows.chosen is not None:
+    if windows.chosen is not None or windows.left is not None:
         return [], torch.arange(start, stop)
     if windows.observed is None:
         return [(start, stop)], torch.empty(0, dtype=torch.long)
@@ -366,7 +383,7 @@ def last_window(panel: Panel, scaler: Scaler, lookback: int) -> tuple[Tensor, Te
 
 
 def history_of(panel: Panel, scaler: Scaler) -> History:
-    """All rows of a panel, scaled, as the history of the one window at its end."""
+    """All rows of a panel, scaled, as the history of the one window at its end, and what others forecast there."""
     values, observed = rows_observed(scaler.transform(panel.values))
     clock = torch.from_numpy(clock_of(panel.times, panel.frequency))
-    return History(values, observed, clock, torch.tensor([panel.num_rows]))
+    return History(values, observed, clock, torch.tensor([panel.num_rows]), panel.others)

@@ -24,7 +24,12 @@ class Aligned(ForecastCandidate[AlignedSeasons]):
     name, cost = "aligned", 10
 
     def can_answer(self, facts: Facts) -> bool:
-        """Where every phase has enough windows for a process of its own, and all have not too many."""
+        """Where every phase has enough windows for a process of its own, and all have not too many.
+
+        They keep the covariates of each row, which must be the same for all windows.
+        """
+        if facts.issued:
+            return False
         count, series = facts.windows // facts.season, facts.series
         if not 2 <= facts.season <= facts.lookback or count < FEWEST or (facts.network and not facts.explained):
             return False

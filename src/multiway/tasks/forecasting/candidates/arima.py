@@ -119,7 +119,7 @@ class ArimaForecaster(Recursion):
         errors = model["residuals"][len(model["residuals"]) // 4 :]
         return float(len(errors) * np.log(np.square(errors).mean()) + 2 * len(model["coef"]))
 
-    def parameters(self, model: Model) -> int:
+    def count_fitted(self, model: Model) -> int:
         """Terms, a constant and a drift."""
         return len(model["coef"])
 

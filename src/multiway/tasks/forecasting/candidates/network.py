@@ -48,11 +48,12 @@ class Network(ForecastCandidate[nn.Module]):
         return build_network(sizes.config, sizes.variates, known=sum(sizes.known), seen=sum(sizes.seen))
 
     def fit(self, model: nn.Module, training: Rows, validation: Rows) -> History:
-        """Train it on what effects of covariates leave, where validation gains; it may stop early."""
+        """Train it on what effects of covariates leave, where validation gains and rows say it; it may stop early."""
         by = _training_of(training)
         config, mixture, whole = by.config, by.mixture, by.windows["validation"]
         regression = mixture.every.get("regression")
-        if isinstance(regression, Regression) and whole.num_targets == whole.num_variates:
+        is_fixed = whole.covariates is not None and whole.covariates.issued is None
+        if isinstance(regression, Regression) and whole.num_targets == whole.num_variates and is_fixed:
             own, ridge = (error_of(each, whole) for each in (regression, mixture.floor))
             mixture.explained.fill_(own < ridge)
         rival = None

@@ -30,6 +30,8 @@ MOST_WORK = 5e8
 CHUNK = 4_000_000
 LAST_STEPS = 14
 """Last steps at most at which covariates of the past act."""
+VIEWS = 4
+"""Ways at most in which rows are cut into horizons, where what is known of a row depends on the window."""
 
 
 class Innovations(NamedTuple):
@@ -81,7 +83,7 @@ def fit_regression(model: Regression, training: Windows, validation: Windows) ->
         form = choose_form(parts, model)
         model.effect.copy_(effects_under(sum_of(parts[:-1]), form, model))
     own = model.floor.weight.shape[0] > 1
-    ridge = choose_ridge(leave_effects(training, model), leave_effects(validation, model), own=own)
+    ridge = choose_ridge(*(leave_effects_of_each(windows, model) for windows in (training, validation)), own=own)
     model.floor.set_weight(ridge.weight)
     recent = _fit_recent(model, training, validation)
     model.form.copy_(
@@ -97,8 +99,9 @@ def refit_regression(made: Regression, model: Regression, windows: Windows, fitt
     for _ in range(ROUNDS):
         weight = fit_under(step, None, leave_effects(windows, made).replace(horizon=1), fitted + windows.horizon - 1)
         parts = innovations(windows, made, weight[0], (0.0, 1.0))
-        made.effect.copy_(effects_under(sum_of(list(parts)), form, made))
-    made.floor.set_weight(fit_under(of_shared, None if shared else of_own, leave_effects(windows, made), fitted))
+        made.effect.copy_(effects_under(sum_of(parts), form, made))
+    left = leave_effects_of_each(windows, made)
+    made.floor.set_weight(fit_under(of_shared, None if shared else of_own, left, fitted))
     if recent < float("inf"):
         gram, cross = _recent_moments(made, windows)
         [weight] = ops.ridge_path(gram, cross, [recent * len(windows) / fitted])
@@ -106,15 +109,55 @@ def refit_regression(made: Regression, model: Regression, windows: Windows, fitt
 
 
 def leave_effects(windows: Windows, model: Regression) -> Windows:
-    """The same windows of what effects leave."""
+    """The same windows of what effects leave of their rows."""
     assert windows.covariates is not None
     return windows.with_rows(windows.rows - model.effects(windows.covariates.known))
 
 
-def innovations(windows: Windows, model: Regression, step: Tensor, shares: Sequence[float]) -> Iterator[Innovations]:
-    """Sums over stretches of the rows of windows, under the weights of ridge one step ahead, `(1, lookback)`."""
+def leave_effects_of_each(windows: Windows, model: Regression) -> Windows:
+    """The same windows of what effects leave of each, by what it knew."""
     assert windows.covariates is not None
-    rows, seen, known = windows.rows, windows.observed, model.columns(windows.covariates.known)
+    if windows.covariates.issued is None:
+        return leave_effects(windows, model)
+    parts = []
+    for batch in windows.batches():
+        left = torch.cat([batch["past"], batch["future"]], 1) - model.effects(batch["known"])
+        if windows.observed is not None:
+            left = torch.where(torch.cat([batch["past_observed"], batch["future_observed"]], 1), left, 0.0)
+        parts.append(left)
+    return windows.replace(left=torch.cat(parts))
+
+
+def views(windows: Windows) -> Iterator[tuple[slice, Tensor]]:
+    """Rows of windows with the covariates that are known of them.
+
+    Where that depends on the window, rows are cut into horizons one after another, from several first rows: each has
+    what was known before the horizon that it lies in.
+    """
+    assert windows.covariates is not None
+    if windows.covariates.issued is None:
+        yield slice(None), windows.covariates.known
+        return
+    lookback, horizon = windows.lookback, windows.horizon
+    for first in range(0, min(horizon, len(windows)), -(-horizon // VIEWS)):
+        starts = torch.arange(first, len(windows), horizon)
+        size = max(CHUNK // ((lookback + horizon) * windows.covariates.known[0].numel()), 1)
+        parts = [windows.covariates.of_windows(some, lookback, horizon).known for some in starts.split(size)]
+        known = torch.cat([parts[0][0, :lookback], *(part[:, lookback:].flatten(0, 1) for part in parts)])
+        yield slice(first, first + len(known)), known
+
+
+def innovations(windows: Windows, model: Regression, step: Tensor, shares: Sequence[float]) -> list[Innovations]:
+    """Sums over stretches of the rows of windows, under the weights of ridge one step ahead, `(1, lookback)`."""
+    every = [[*_innovations_in(windows, own, model.columns(known), step, shares)] for own, known in views(windows)]
+    return [Innovations(*(each / len(every) for each in sum_of(parts))) for parts in zip(*every, strict=True)]
+
+
+def _innovations_in(
+    windows: Windows, own: slice, known: Tensor, step: Tensor, shares: Sequence[float]
+) -> Iterator[Innovations]:
+    """Those of some rows of windows."""
+    rows, seen = windows.rows[own], None if windows.observed is None else windows.observed[own]
     filled = rows if seen is None else fill_gaps(rows[None], seen[None])[0]
     surprise, surprises = _innovation(filled[..., None], step)[..., 0], _innovation(known, step)
     columns = lag(surprises).flatten(2)  # (rows, series or 1, lags * features)
