@@ -263,7 +263,7 @@ class Theta(Seasonal):
         """One step of exponential smoothing, and of the line."""
         *line, season, times = state
         season, times = self.let_add(value, line[0], season, times)
-        return *self._moved(line, ops.without_shape(value, season[0], times)), season.roll(-1, 0), times
+        return *self._move(line, ops.without_shape(value, season[0], times)), season.roll(-1, 0), times
 
     def ahead(self, state: State) -> Tensor:
         """Step by step, each taken for the value of the next, with the season."""
@@ -273,11 +273,11 @@ class Theta(Seasonal):
             level, _, intercept, slope, count = line
             left = (1 - self.alpha) ** count
             levels.append(level + self.weight * (intercept * left + slope * (1 - (1 - self.alpha) * left) / self.alpha))
-            line = [*self._moved(line, levels[-1])]
+            line = [*self._move(line, levels[-1])]
         steps = torch.arange(self.horizon)
         return ops.with_shape(torch.stack(levels, 1), season[:, steps % self.season], times[:, None])
 
-    def _moved(self, line: Sequence[Tensor], value: Tensor) -> State:
+    def _move(self, line: Sequence[Tensor], value: Tensor) -> State:
         """Level, mean, line and count after one more value without the season."""
         level, mean, intercept, slope, count = line
         steeper = ((count - 1) * slope + 6 * (value - mean) / (count + 1)) / (count + 2)

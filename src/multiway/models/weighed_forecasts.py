@@ -190,7 +190,8 @@ class WeighedForecasts(nn.Module):
             return self
         twin = self.by(dict(cast(nn.ModuleDict, self.refits[use]).items()))
         if use == "future" and bool(self.later.any()):
-            twin.own, twin.weight = self.later, self.later.mean(1, keepdim=True).expand(-1, self.horizon)
+            twin.own = self.later
+            twin.weight = nn.Buffer(self.later.mean(1, keepdim=True).expand(-1, self.horizon))
         return twin
 
     def by(self, candidates: Mapping[str, nn.Module]) -> "WeighedForecasts":
@@ -267,7 +268,7 @@ class WeighedForecasts(nn.Module):
         return {name: each for name, each in self.candidates.items() if isinstance(each, Recursion)}
 
     @property
-    def modelled(self) -> Tensor:
+    def with_models(self) -> Tensor:
         """Series that all classical candidates have a model of, `(targets,)`."""
         modelled = torch.ones(self.num_targets, dtype=torch.bool)
         for each in self.classical.values():

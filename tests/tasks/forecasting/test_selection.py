@@ -155,9 +155,11 @@ def test_stretches_without_a_classical_model_decide_no_weights_of_series():
     names, count = ("naive", "ridge"), part.windows.num_targets
     wild = part._replace(forecast=lambda *past: {name: 9 * each for name, each in part.forecast(*past).items()})
     never, always = torch.zeros(count, dtype=torch.bool), torch.ones(count, dtype=torch.bool)
-    alone = products_of([part._replace(modelled=always)], names, (HORIZON,), apart=True)
-    some = products_of([wild._replace(modelled=never), part._replace(modelled=always)], names, (HORIZON,), apart=True)
-    none = products_of([part._replace(modelled=never)], names, (HORIZON,), apart=True)
+    alone = products_of([part._replace(with_models=always)], names, (HORIZON,), apart=True)
+    some = products_of(
+        [wild._replace(with_models=never), part._replace(with_models=always)], names, (HORIZON,), apart=True
+    )
+    none = products_of([part._replace(with_models=never)], names, (HORIZON,), apart=True)
     for each in (some, none):
         np.testing.assert_allclose(each.series, alone.series, rtol=SUMS64)
         np.testing.assert_array_equal(each.cells, alone.cells)

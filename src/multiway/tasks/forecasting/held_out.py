@@ -37,13 +37,13 @@ class Stretch(NamedTuple):
     """Windows, and the forecasts of all candidates that were fitted on rows before them.
 
     spread: How far quantiles of a network lie below and above its forecast, where the answer has a part of it.
-    modelled: Series that all classical models were found for, `(series,)`.
+    with_models: Series that all classical models were found for, `(series,)`.
     """
 
     windows: Windows
     forecast: Forecast
     spread: Callable[..., Tensor] | None = None
-    modelled: Tensor = ALL
+    with_models: Tensor = ALL
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -92,7 +92,7 @@ def stretches(model: WeighedForecasts, prepared: PreparedPanel, sizes: Sizes, *,
 
 def stretch_of(windows: Windows, model: WeighedForecasts) -> Stretch:
     """Windows and what a model forecasts there."""
-    return Stretch(windows, partial(_forecast, model), None, model.modelled)
+    return Stretch(windows, partial(_forecast, model), None, model.with_models)
 
 
 def _forecast(
@@ -125,7 +125,7 @@ def products_of(
     counts half of one that begins `HALF_LIFE` horizons later.
     """
     values, own, count = [], torch.zeros((), dtype=torch.float64), torch.zeros((), dtype=torch.float64)
-    modelled, latest = torch.stack([part.modelled for part in parts]).any(0), int(parts[-1].windows.start_rows()[-1])
+    modelled, latest = torch.stack([part.with_models for part in parts]).any(0), int(parts[-1].windows.start_rows()[-1])
     for part in parts:
         windows = part.windows
         stride = math.ceil(len(windows) * windows.horizon * windows.all_targets / MAX_CELLS)
@@ -138,7 +138,9 @@ def products_of(
             flat = [band.flatten(2) for band in errors.tensor_split(stops[:-1], 2)]
             squares.append(torch.stack([band @ band.mT for band in flat], 1))
             if apart:
-                weight = weights_by_age(latest - batch["start"], windows.horizon)[:, None] * (part.modelled | ~modelled)
+                weight = weights_by_age(latest - batch["start"], windows.horizon)[:, None] * (
+                    part.with_models | ~modelled
+                )
                 own = own + torch.einsum("bkhs,blhs,bs->skl", errors, errors, weight)
                 count = count + (weight * keep.sum(1)).sum(0)
             counts.append(torch.stack([band.sum((1, 2)) for band in keep.tensor_split(stops[:-1], 1)], 1))
