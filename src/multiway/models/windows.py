@@ -29,6 +29,8 @@ class Others(NamedTuple):
 
     def at(self, ends: Tensor, model: int) -> Tensor:
         """One model's from some moments, `(batch, steps, series)`; NaN at others."""
+        if not len(self.ends):
+            return self.values.new_full((len(ends), *self.values.shape[1:3]), torch.nan)
         places = torch.searchsorted(self.ends, ends).clamp_max(len(self.ends) - 1)
         found = self.values[places, ..., model]
         return torch.where((self.ends[places] == ends)[:, None, None], found, torch.nan)

@@ -178,6 +178,28 @@ def test_columns_are_named_as_in_the_history_or_as_others_name_them(form):
     assert absent_models(panel, ["oracle"], 2, HORIZON, 41) == [] and absent_models(panel, ["oracle"], 2, 4, 42)
 
 
+def test_hours_of_a_zone_are_found_over_a_change_of_clocks():
+    hours = pd.date_range("2024-10-26", periods=48, freq="h", tz="Europe/Berlin")
+    values = np.arange(48.0)
+    panel = read_panel(pd.DataFrame({"date": hours, "load": values}))
+    table = pd.DataFrame({"date": hours[25:28], "cutoff": hours[24], "peer": values[25:28]})
+    others = read_others(table, Forecaster().config().read, panel, 3, 1)
+    assert others.ends.tolist() == [25] and others.values.flatten().tolist() == [25.0, 26.0, 27.0]
+    plain = table.assign(**{name: table[name].dt.tz_localize(None) for name in ("date", "cutoff")}).iloc[:1]
+    found = read_others(plain, Forecaster().config().read, panel, 3, 1)
+    assert found.ends.tolist() == [25] and found.values[0, 0, 0, 0] == 25
+    with pytest.raises(DataError, match="those of the history like 2024-10-26"):
+        read_others(table.assign(date=[1, 2, 3], cutoff=0), Forecaster().config().read, panel, 3, 1)
+    late = read_others(
+        table.assign(cutoff=hours[-1], date=hours[-1] + np.arange(1, 4) * pd.Timedelta(hours=1)),
+        Forecaster().config().read,
+        read_panel(pd.DataFrame({"date": hours[:30], "load": values[:30]})),
+        3,
+        1,
+    )
+    assert late.at(torch.tensor([25]), 0).isnan().all()
+
+
 def test_nothing_is_taken_from_a_cutoff_after_the_window():
     values = torch.arange(24.0).view(3, 2, 2, 2)
     others = Others(torch.tensor([4, 8, 9]), values, ("a", "b"))

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -75,18 +76,24 @@ def _read(
     moments, known = parse_times(table, CUTOFF, options, findings)
     if not (good.all() and known.all()):
         raise DataError(f"{findings.source}: each row needs a time and a cutoff. Leave the others out.")
-    stamps, moments = _on_wall(stamps), _on_wall(moments)
+    times = panel.times.append(panel.future_times(horizon))
+    zone = times.tz if isinstance(times, pd.DatetimeIndex) else None
+    if {isinstance(each, pd.DatetimeIndex) for each in (stamps, moments)} != {isinstance(times, pd.DatetimeIndex)}:
+        rule = f"times are written like {stamps[0]} and cutoffs like {moments[0]}, those of the history like {times[0]}"
+        raise findings.fatal("time", rule, "Write them alike.")
+    times, stamps, moments = (_in_zone(each, zone) for each in (times, stamps, moments))
+    if not times.is_unique:
+        raise findings.fatal("duplicates", "times of the history repeat", "Leave one row of each.")
     late = np.flatnonzero(stamps <= moments)
     if len(late):
         row, count = int(late[0]), len(late)
         said = f"{count} rows are not, such as that of {stamps[row]} from {moments[row]}"
         rule, fix = f"a forecast is of times after its cutoff, and {said}", "The cutoff is the last time that it knows."
         raise findings.fatal("time", rule, fix, [table.place(row, CUTOFF)], count)
-    times = _on_wall(panel.times.append(panel.future_times(horizon)))
     labels, codes = labels_of(table, ids, findings) if ids else ([panel.names[-1]], np.zeros(len(stamps), np.int32))
     series = pd.Index(panel.names[-targets:]).get_indexer(pd.Index(labels))[codes]
     seen = np.flatnonzero((~np.isnan(panel.values[:, -targets:])).any(0))
-    absent = [panel.names[-targets:][place] for place in seen if panel.names[-targets:][place] not in labels]
+    absent = sorted({panel.names[-targets:][place] for place in seen} - {*labels})
     if absent:
         raise findings.fatal("series", f"there is no forecast of {list_some(absent)}", "Give one of every series.")
     ends, steps = _places(stamps, moments, times, panel.num_rows, findings)
@@ -157,6 +164,11 @@ def absent_models(panel: Panel, names: Sequence[str], targets: int, horizon: int
     return [name for name in names if not len(ahead) or not bool(found[name].isfinite().all())]
 
 
-def _on_wall(times: pd.Index) -> pd.Index:
-    """Times without their zone, in one unit."""
-    return times.tz_localize(None).as_unit("ns") if isinstance(times, pd.DatetimeIndex) else times
+def _in_zone(times: pd.Index, zone: Any) -> pd.Index:
+    """Times as those of a zone are in UTC, or by the clock on the wall without one, in one unit."""
+    if not isinstance(times, pd.DatetimeIndex):
+        return times
+    if zone is not None:
+        known = times.tz_localize(zone, ambiguous="NaT", nonexistent="NaT") if times.tz is None else times
+        times = known.tz_convert("UTC")
+    return times.tz_localize(None).as_unit("ns")
