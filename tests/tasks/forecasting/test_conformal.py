@@ -163,7 +163,7 @@ def test_bands_lie_between_errors_out_of_time_and_what_models_expect(blocks):
     offsets = offsets * torch.tensor([[1.0, 1.0, 1.0], [1.5, 1.0, 1.0]], dtype=torch.float64)
     offsets[:, 1, 1] = middle  # no error has been seen
     spread = torch.tensor([[0.7, 1.1, 0.0], [2.3, 5.0, 0.0]], dtype=torch.float64)
-    found = Bands(torch.tensor(shares, dtype=torch.float64), offsets).beside(spread, blocks).offsets
+    found = Bands(torch.tensor(shares, dtype=torch.float64), offsets).with_spread(spread, blocks).offsets
     weight = PRIOR / (blocks + PRIOR)
     for step, series in np.ndindex(2, 3):
         centre = float(offsets[2, step, series])

@@ -173,7 +173,7 @@ class Bands(NamedTuple):
         steps = (torch.arange(horizon)[:, None] + torch.from_numpy(late)).clamp_max(horizon - 1)
         return self._replace(offsets=self.offsets.gather(1, steps.expand_as(self.offsets)), few=None)
 
-    def beside(self, spread: Tensor | None, blocks: float) -> Self:
+    def with_spread(self, spread: Tensor | None, blocks: float) -> Self:
         r"""Those of an answer whose models expect errors of some deviation, `(horizon, variates)`; 0 is not known.
 
         $$|o_p' - o_{1/2}| = |o_p - o_{1/2}|^{1 - w} \, (|z_p| \, \sigma)^w, \qquad w = \frac{P}{B + P}$$

@@ -279,7 +279,7 @@ def look_ahead(run: Run, panel: Panel, use: str = "future", plan: Covariates | N
 def bands_for(run: Run, use: str) -> Bands:
     """Bands of errors out of time, beside what the models expect that are fitted for a use."""
     blocks = run.facts["intervals"]["windows"] / run.config.horizon
-    return Bands.read(run.calibration).beside(model_of(run).fitted_for(use).own_spread(), blocks)
+    return Bands.read(run.calibration).with_spread(model_of(run).fitted_for(use).own_spread(), blocks)
 
 
 def _is_other(run: Run) -> bool:

@@ -28,9 +28,8 @@ HALF_LIFE = 1.0
 """Horizons after which an error counts half in the weights of each series."""
 SMALLEST = 0.2
 """Share of the training windows that a fit out of time has at least."""
-
-
 ALL = torch.ones((), dtype=torch.bool)
+"""Of series that are told apart by nothing."""
 
 
 class Stretch(NamedTuple):
