@@ -432,6 +432,8 @@ def judged(fault: Fault, tree: Copy, tests: list[str], failing: Sequence[str], s
     caught = failed[0] if failed else None
     if status in (0, 5, ENDED_BY_SIGNAL_OR_TIME):
         caught, outcome = None, "out of time" if status == ENDED_BY_SIGNAL_OR_TIME else "not caught"
+    elif not failed and fault.path in out:
+        caught = "an import"
     elif not failed:
         raise SystemExit(f"{fault.key}: the tests could not be run (status {status}): {out[-300:]}")
     row = {name: value for name, value in fault._asdict().items() if name != "text"}

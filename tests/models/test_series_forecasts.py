@@ -7,7 +7,7 @@ import torch
 from multiway import ops
 from multiway.models.recursions import SeriesRows
 from multiway.models.series_units import Units
-from multiway.models.smoothing import Smoothing, Theta
+from multiway.models.smoothing import THETAS, LogSmoothing, Smoothing, Theta
 from multiway.models.windows import History
 from multiway.tasks.forecasting.candidates.arima import ArimaForecaster
 from multiway.tasks.forecasting.candidates.flair import Flair
@@ -146,13 +146,14 @@ def ahead(model, rows, ends, start=0):
 
 CLASSICAL = {
     "ets": (Smoothing, "AutoETS", {}),
-    "theta": (Theta, "Theta", {}),
+    "theta": (Theta, "AutoTheta", {}),
+    "ets_log": (LogSmoothing, None, {}),
     "arima": (ArimaForecaster, "AutoARIMA", {"approximation": True}),
 }
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("name", CLASSICAL)
+@pytest.mark.parametrize("name", ["ets", "theta", "arima"])
 @pytest.mark.parametrize("shift", [0.0, -60.0])
 def test_a_classical_model_is_the_librarys(library, name, shift):
     """After the rows of the fit, of series that are positive and of others; from a window alone that ends there too."""
@@ -163,6 +164,72 @@ def test_a_classical_model_is_the_librarys(library, name, shift):
     np.testing.assert_allclose(ahead(model, values, [100])[0], expected, rtol=LONG32, atol=1e-4)
     alone = model(torch.from_numpy(values[70:100])[None, :, None])[0, :, 0]
     np.testing.assert_allclose(alone, expected, rtol=LONG32, atol=1e-4)
+
+
+@pytest.mark.parametrize("form", THETAS)
+@pytest.mark.parametrize("season", [1, 12])
+def test_every_form_of_theta_is_the_librarys_and_follows_later_rows(library, form, season):
+    """The state after each row is the library's of the whole series, where its parameters are those of the fit."""
+    values = monthly()
+    model = Theta(HORIZON, season, single(values))
+    model.fit_series(series_of(values[:100]), {0: {"model": form}})
+    theirs = library.AutoTheta(season_length=season, model=form).fit(values[:100])
+    assert model.forms[0] == {"model": form}
+    np.testing.assert_allclose(ahead(model, values, [100])[0], theirs.predict(HORIZON)["mean"], rtol=LONG32)
+    level, mean, a, b, n = (float(each) for each in [*theirs.model_["states"][-1][:4].tolist(), 100])
+    alpha, dynamic = theirs.model_["par"]["alpha"], form.startswith("D")
+    shape = theirs.model_["seas_forecast"]["mean"] if season > 1 else np.ones(1)
+    for step, value in enumerate(values[100:107]):
+        free, before = value / shape[step % season], mean
+        level, mean = alpha * free + (1 - alpha) * level, (n * mean + free) / (n + 1)
+        if dynamic:
+            b = ((n - 1) * b + 6 * (free - before) / (n + 1)) / (n + 2)
+            a = mean - b * (n + 2) / 2
+        n += 1
+    weight = 1 - 1 / theirs.model_["par"]["theta"]
+    expected = level + weight * (a * (1 - alpha) ** n + b * (1 - (1 - alpha) ** (n + 1)) / alpha)
+    np.testing.assert_allclose(ahead(model, values, [107])[0, 0], expected * shape[7 % season], rtol=LONG32)
+
+
+@pytest.mark.parametrize("season", [1, 12])
+def test_smoothing_of_logarithms_is_the_librarys_on_them(library, season):
+    """A series with a value below zero has the library's as it is."""
+    values = monthly()
+    for shift in (0.0, -60.0):
+        some = values + shift
+        model = LogSmoothing(HORIZON, season, single(some))
+        model.fit_series(series_of(some[:100]))
+        into, back = (np.log, np.exp) if shift == 0 else (np.asarray, np.asarray)
+        forms = [library.AutoETS(model="AZN"), *([library.AutoETS(12, model="AZA")] if season > 1 else [])]
+        best = min((form.fit(into(some[:100])) for form in forms), key=lambda fitted: fitted.model_["aicc"])
+        expected = back(best.predict(HORIZON)["mean"])
+        np.testing.assert_allclose(ahead(model, some, [100])[0], expected, rtol=LONG32, atol=1e-4)
+        later = back(best.forward(into(some[:109]), h=HORIZON)["mean"])
+        np.testing.assert_allclose(ahead(model, some, [109])[0], later, rtol=LONG32, atol=1e-4)
+        assert model.logged.tolist() == [shift == 0]
+
+
+DAMPED = {"model": "AAN", "damped": True, "season_length": 1}
+SEASONAL = {"model": "ANA", "damped": False, "season_length": 12}
+ORDER = {"order": (2, 1, 0), "seasonal_order": (1, 0, 0), "season_length": 12, "include_mean": False}
+
+
+@pytest.mark.parametrize(
+    ("build", "name", "form"),
+    [(Smoothing, "AutoETS", DAMPED), (Smoothing, "AutoETS", SEASONAL), (ArimaForecaster, "ARIMA", ORDER)],
+)
+def test_what_errors_a_model_expects_grows_as_the_librarys(library, build, name, form):
+    values = monthly(110)
+    model = build(HORIZON, form["season_length"], single(values))
+    model.fit_series(series_of(values), {0: form})
+    fitted = getattr(library, name)(**form).fit(values)
+    theirs = fitted.predict(HORIZON, level=[80])
+    widths = theirs["hi-80"] - theirs["mean"]
+    spread = model.spread()[:, 0].numpy()
+    np.testing.assert_allclose(spread / spread[0], widths / widths[0], rtol=1e-4)
+    errors = fitted.model_.get("actual_residuals", fitted.model_["residuals"])[-30:]
+    count = 110 - fitted.model_.get("n_params", len(fitted.model_.get("coef", ())))
+    np.testing.assert_allclose(spread[0], np.sqrt(np.mean(np.square(errors)) * 110 / count), rtol=SUMS64)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -211,7 +278,7 @@ def test_a_series_that_ends_early_is_run_on_from_its_own_last_row(library, name)
 
 def test_a_series_without_a_model_has_the_last_value_or_is_smoothed_by_half():
     values = np.array([4.0, 2.0, 3.0, 3.5])
-    for build, expected in ((ArimaForecaster, 3.5), (Smoothing, 3.25), (Theta, 3.25)):
+    for build, expected in ((ArimaForecaster, 3.5), (Smoothing, 3.25), (LogSmoothing, 3.25), (Theta, 3.25)):
         model = build(HORIZON, 1, single(values))
         model.fit_series(series_of(values))
         np.testing.assert_allclose(ahead(model, values, [4])[0], expected, rtol=SUMS64)
@@ -256,7 +323,7 @@ def test_a_season_that_multiplies_adds_once_a_value_is_none(library, build):
     assert 0.5 < np.ptp(after) / np.ptp(before) < 2.0
 
 
-@pytest.mark.parametrize("name", ["flair", "log", "theta", "ets", "arima"])
+@pytest.mark.parametrize("name", ["flair", "log", "theta", "ets", "ets_log", "arima"])
 def test_a_window_alone_is_forecast_as_in_a_batch(name):
     own = units()
     model = {
@@ -264,6 +331,7 @@ def test_a_window_alone_is_forecast_as_in_a_batch(name):
         "log": lambda: TransformedRidge("log", LOOKBACK, HORIZON, 1, own),
         "theta": lambda: Theta(HORIZON, SEASON, own),
         "ets": lambda: Smoothing(HORIZON, SEASON, own),
+        "ets_log": lambda: LogSmoothing(HORIZON, SEASON, own),
         "arima": lambda: ArimaForecaster(HORIZON, SEASON, own),
     }[name]()
     x = windows(batch=5).float()

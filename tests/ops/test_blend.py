@@ -107,25 +107,31 @@ def test_weights_of_a_series_are_those_of_its_own_error_and_of_all():
     """Against a search over the simplex: B blocks of its own, four of all, and ten that say nothing."""
     series = np.stack([products((1.0, 1.2, 1.5), 35, seed).mean(0) for seed in range(4)])
     doubts, blocks = [1.0, 1.0, 3.0], 7
-    found = weights_of_series(series, blocks, doubts)
+    counts = np.resize([float(blocks), 0.5, 3.0], len(series))
+    found = weights_of_series(series, counts, doubts)
     mean = series.mean(0) / np.trace(series.mean(0))
     grid = np.linspace(0, 1, 101)
     points = [np.array((a, b, 1 - a - b)) for a, b in itertools.product(grid, grid) if a + b <= 1]
-    for own, weights in zip(series, found.T, strict=True):
-        gram = (blocks * own / np.trace(own) + 4 * mean) / (blocks + 4)
-        gram += 10 / blocks * gram.diagonal().min() * np.diag(doubts)
+    for own, count, weights in zip(series, counts, found.T, strict=True):
+        gram = (count * own / np.trace(own) + 4 * mean) / (count + 4)
+        gram += 20 / max(count, 1) * gram.diagonal().min() * np.diag(doubts)
         np.testing.assert_allclose(weights, min(points, key=lambda w: w @ gram @ w), atol=0.011)
 
 
 def test_series_follow_their_own_windows_the_more_of_them_there_are():
     """One candidate is best in each of two series: many windows part them, few leave them near equal weights."""
     both = np.stack([products(factors, 2000, common=0.0).mean(0) for factors in ((1.0, 3.0), (3.0, 1.0))])
-    many, few = (weights_of_series(both, blocks, [1.0, 1.0]) for blocks in (1000, 1))
+    many, few = (weights_of_series(both, np.full(2, blocks), [1.0, 1.0]) for blocks in (2000.0, 1.0))
     assert (np.diagonal(many) > 0.85).all() and (np.abs(few - 0.5) < 0.2).all()
     np.testing.assert_allclose(few.sum(0), 1)
 
 
 def test_a_series_without_an_error_has_the_weights_of_all():
     one = products((1.0, 2.0), 50).mean(0)
-    found = weights_of_series(np.stack([one, np.zeros((2, 2))]), 9, [1.0, 1.0])
-    np.testing.assert_allclose(found[:, 1], weights_of_series(one[None], 9, [1.0, 1.0])[:, 0], atol=1e-9)
+    found = weights_of_series(np.stack([one, np.zeros((2, 2))]), np.array([1.0, 0.0]), [1.0, 1.0])
+    np.testing.assert_allclose(found[:, 1], weights_of_series(one[None], np.array([1.0]), [1.0, 1.0])[:, 0], atol=1e-9)
+
+
+def test_series_in_which_no_candidate_errs_have_weights_by_the_doubts_alone():
+    found = weights_of_series(np.zeros((2, 3, 3)), np.zeros(2), [1.0, 2.0, 1.0])
+    np.testing.assert_allclose(found, np.array([[0.4, 0.2, 0.4]] * 2).T)

@@ -24,6 +24,8 @@ Model = dict[str, Any]
 """As statsforecast has it after a fit."""
 NUMBERS = 9
 """That say what a form is, at most."""
+RECENT = 30
+"""Errors at least, the last ones, that say how far the next one goes; those of two seasons where these are more."""
 NEVER = torch.iinfo(torch.int64).min
 """Number on the calendar of the last row of a series that was not fitted."""
 
@@ -46,6 +48,8 @@ class Recursion(nn.Module, ABC):
 
     end: The last row of the fit of each series, on the calendar; last: its value.
     form: What was chosen for each series, as numbers, `(series, NUMBERS)`; -1 where there is no model.
+    error: The deviation of the last errors of one step, in the units of the file, `(series,)`: the root of their mean
+        square, times that of values over values less parameters.
 
     Shape:
         past `(batch, lookback, series)` in scaled units, without gaps; forecast `(batch, horizon, series)`.
@@ -64,6 +68,7 @@ class Recursion(nn.Module, ABC):
         self.form = nn.Buffer(torch.full((len(units.mean), NUMBERS), -1))
         self.end = nn.Buffer(torch.full((len(units.mean),), NEVER))
         self.last = nn.Buffer(torch.zeros(len(units.mean), dtype=torch.float64))
+        self.error = nn.Buffer(torch.zeros(len(units.mean), dtype=torch.float64))
 
     @abstractmethod
     def begin(self, value: Tensor, shift: Tensor) -> State:
@@ -125,6 +130,24 @@ class Recursion(nn.Module, ABC):
         is_same = (history.clock[place] == self.end) & ((value - self.last).abs() <= ROUNDED * self.units.std)
         return torch.where(is_same, place + 1, -1)
 
+    @torch.no_grad()
+    def spread(self) -> Tensor:
+        r"""Standard deviations of the errors of a forecast after the fit, `(horizon, series)` in scaled units.
+
+        $$\sigma_h^2 = \sigma^2 + \sum_{j=1}^{h-1} \left(\hat y_{j}(y + \sigma) - \hat y_{j}(y)\right)^2$$
+
+        An error of one step moves all forecasts after it, by what the model makes of it (Hyndman, Koehler, Ord and
+        Snyder 2008, ch. 6, of models that add; of others to first order).
+        """
+        state = self.after_fit()
+        first = self.ahead(tuple(each[None] for each in state))[0, 0]
+        moved, usual = (
+            self.ahead(tuple(each[None] for each in self.after(state, first + shock)))[0, :-1]
+            for shock in (self.error, 0.0)
+        )
+        squares = torch.cat([self.error[None].square(), (moved - usual).square()])
+        return squares.cumsum(0).sqrt().nan_to_num(0.0, 0.0) / self.units.std
+
     def fit_series(self, training: Iterable[SeriesRows], forms: Forms | None = None, searches: int = 1) -> None:
         """Fit each series in the form that is given, where it still serves, or in one that is chosen.
 
@@ -146,6 +169,9 @@ class Recursion(nn.Module, ABC):
                 numbers = self.numbers(best)
                 self.form[series, : len(numbers)] = torch.tensor(numbers)
                 self.keep(series, best)
+                errors, fitted = self.errors(best), self.count_fitted(best)
+                last = np.square(errors[-max(RECENT, 2 * self.season) :]).mean()
+                self.error[series] = float(np.sqrt(last * len(errors) / max(len(errors) - fitted, 1)))
             elif len(every[series]):
                 self.start_at(series, every[series])
         _RUNS.pop(self, None)
@@ -185,6 +211,14 @@ class Recursion(nn.Module, ABC):
     @abstractmethod
     def loss(self, model: Model) -> float:
         """What the best form of a series has least of."""
+
+    def errors(self, model: Model) -> Values:
+        """Of one step, in the units of the file."""
+        return np.asarray(model["residuals"])
+
+    @abstractmethod
+    def count_fitted(self, model: Model) -> int:
+        """How many numbers were fitted."""
 
     @abstractmethod
     def keep(self, series: int, model: Model) -> None:

@@ -5,7 +5,7 @@ Of intermittent series: how often there is anything, times how much there is the
 
 import functools
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +22,9 @@ MOST = {"ets": 400, "theta": 1000}
 """Values of a series, the last ones, that a model is fitted on."""
 HALF_LIVES = (2.0, 5.0, 12.0, 30.0, float("inf"))
 """Steps in which the weight of a value halves."""
+THETAS = ("STM", "OTM", "DSTM", "DOTM")
+"""Models of the library: the line stands or moves (D), and its weight is one half or fitted (O)."""
+LARGEST_LOG = 700.0
 ZERO = 1e-4
 """Deviations below which a value counts as none, as those of models are rounded."""
 
@@ -141,6 +144,14 @@ class Smoothing(Seasonal):
         """The corrected AIC."""
         return float(model["aicc"])
 
+    def errors(self, model: Model) -> Values:
+        """Also of a model whose errors multiply."""
+        return np.asarray(model["actual_residuals"])
+
+    def count_fitted(self, model: Model) -> int:
+        """Weights and the first state."""
+        return int(model["n_params"])
+
     def keep(self, series: int, model: Model) -> None:
         """Take over a model that statsforecast fitted."""
         _, trend, season, damped = model["components"]
@@ -154,80 +165,164 @@ class Smoothing(Seasonal):
             self.shape[:, series] = torch.stack(rest).flip(0)
 
 
+class LogSmoothing(Smoothing):
+    """Smoothing of the logarithms of positive series, where trend and season add up: the exponential of its forecast.
+
+    What is none in a positive series is half of its smallest value. Series with a value at or below zero in the rows of
+    the fit are left as they are.
+
+    logged: Whether logarithms are taken, `(series,)`.
+    """
+
+    def __init__(self, horizon: int, season: int, units: Units) -> None:
+        super().__init__(horizon, season, units)
+        self.logged = nn.Buffer(torch.zeros(len(units.mean), dtype=torch.bool))
+
+    def begin(self, value: Tensor, shift: Tensor) -> State:
+        """See `Smoothing`, of logarithms."""
+        return super().begin(self._logs(value), shift)
+
+    def after(self, state: State, value: Tensor) -> State:
+        """See `Smoothing`, of logarithms."""
+        return super().after(state, self._logs(value))
+
+    def ahead(self, state: State) -> Tensor:
+        """See `Smoothing`; the median where that of logarithms is."""
+        lines = super().ahead(state)
+        return torch.where(self.logged, lines.clamp_max(LARGEST_LOG).exp(), lines)
+
+    def _logs(self, values: Tensor) -> Tensor:
+        low = self.units.low
+        there = torch.where(values < NOTHING * low, low / 2, values)
+        return torch.where(self.logged, torch.where(self.logged, there, 1.0).log(), values)
+
+    def search(self, values: Values) -> Model | None:
+        """Of forms with and without a season, that of the lower corrected AIC."""
+        season = season_in(values, self.season)
+        forms = [{"model": "AZN", "season_length": 1}, {"model": "AZA", "season_length": season}]
+        found = [self.fit_form(values, form) for form in (forms if season > 1 else forms[:1])]
+        return min((model for model in found if model is not None), key=self.loss, default=None)
+
+    def fit_form(self, values: Values, form: dict[str, Any]) -> Model | None:
+        """By statsforecast, on the logarithms of the last values."""
+        logged = bool((values > 0).all())
+        model = super().fit_form(np.log(values) if logged else values, form)
+        if model is None:
+            return None
+        some, missed = values[-MOST["ets"] :], model["actual_residuals"]
+        errors = some - np.exp(np.log(some) - missed) if logged else missed
+        return {**model, "logged": logged, "actual_residuals": errors}
+
+    def keep(self, series: int, model: Model) -> None:
+        """Take over a model that statsforecast fitted."""
+        super().keep(series, model)
+        self.logged[series] = model["logged"]
+
+
 class Theta(Seasonal):
-    r"""The mean of a line and of exponential smoothing, of a series without the shape of its cycles.
+    r"""A line and exponential smoothing, of a series without the shape of its cycles.
 
-    $$\hat y_h = s_h \circ \left(l + \frac a2 (1-\alpha)^n +
-      \frac b2 \left(h - 1 + \frac{1 - (1-\alpha)^{n+1}}{\alpha}\right)\right)$$
+    $$\hat y_{n+1} = s_1 \circ \left(l + \left(1 - \frac 1\theta\right) \left(a (1-\alpha)^n +
+      b \frac{1 - (1-\alpha)^{n+1}}{\alpha}\right)\right), \quad l \leftarrow \alpha y + (1-\alpha) l$$
 
-    l is the last level of simple exponential smoothing over n values, a + b t the line through those of the fit
-    (Assimakopoulos and Nikolopoulos 2000; Fiorucci et al. 2016, eq. 13, without the dynamics).
+    l is the last level of simple exponential smoothing over n values, and a + b t a line. It is that through the values
+    of the fit, or follows those of a dynamic model as they come (Assimakopoulos and Nikolopoulos 2000; Fiorucci et al.
+    2016, eqs. 13 and 17). Later steps take the forecast for the value.
 
-    alpha, intercept, slope: `(series,)`, α, a and b.
-    count: n.
+    alpha, weight: `(series,)`, α and 1 - 1/θ.
+    dynamic: Whether the line moves.
+    mean, intercept, slope, count: The mean of the values, a, b and n.
 
     Shape:
         past `(batch, lookback, series)` in scaled units, without gaps; forecast `(batch, horizon, series)`.
     """
 
     alpha: Tensor
+    weight: Tensor
+    mean: Tensor
     intercept: Tensor
     slope: Tensor
     count: Tensor
-    parts = ("level", "count", "shape", "times")
-    starts: ClassVar = {"alpha": 0.5, "intercept": 0.0, "slope": 0.0, "count": 0.0}
+    dynamic: Tensor
+    parts = ("level", "mean", "intercept", "slope", "count", "shape", "times")
+    starts: ClassVar = {"alpha": 0.5, "weight": 0.5, "mean": 0.0, "intercept": 0.0, "slope": 0.0, "count": 0.0}
+
+    def __init__(self, horizon: int, season: int, units: Units) -> None:
+        super().__init__(horizon, season, units)
+        self.dynamic = nn.Buffer(torch.zeros(len(units.mean), dtype=torch.bool))
 
     def begin(self, value: Tensor, shift: Tensor) -> State:
-        """At the first value, with the season of the fit."""
+        """At the first value, with the season of the fit, and its line where that does not move."""
         season = self.season_at(shift)
-        return ops.without_shape(value, season[0], self.times), torch.ones_like(value), season, self.times
+        level, flat = ops.without_shape(value, season[0], self.times), torch.zeros_like(value)
+        intercept = torch.where(self.dynamic, level, self.intercept)
+        slope = torch.where(self.dynamic, flat, self.slope)
+        return level, level, intercept, slope, flat + 1, season, self.times
 
     def after(self, state: State, value: Tensor) -> State:
-        """One step of exponential smoothing."""
-        level, count, season, times = state
-        season, times = self.let_add(value, level, season, times)
-        level = torch.lerp(level, ops.without_shape(value, season[0], times), self.alpha)
-        return level, count + 1, season.roll(-1, 0), times
+        """One step of exponential smoothing, and of the line."""
+        *line, season, times = state
+        season, times = self.let_add(value, line[0], season, times)
+        return *self._move(line, ops.without_shape(value, season[0], times)), season.roll(-1, 0), times
 
     def ahead(self, state: State) -> Tensor:
-        """The mean of both, with the season."""
-        level, count, season, times = state
-        steps, left = torch.arange(self.horizon), (1 - self.alpha) ** count
-        line = steps[:, None] + ((1 - (1 - self.alpha) * left) / self.alpha)[:, None]
-        forecast = (level + 0.5 * self.intercept * left)[:, None] + 0.5 * self.slope * line
-        return ops.with_shape(forecast, season[:, steps % self.season], times[:, None])
+        """Step by step, each taken for the value of the next, with the season."""
+        *line, season, times = state
+        levels = []
+        for _ in range(self.horizon):
+            level, _, intercept, slope, count = line
+            left = (1 - self.alpha) ** count
+            levels.append(level + self.weight * (intercept * left + slope * (1 - (1 - self.alpha) * left) / self.alpha))
+            line = [*self._move(line, levels[-1])]
+        steps = torch.arange(self.horizon)
+        return ops.with_shape(torch.stack(levels, 1), season[:, steps % self.season], times[:, None])
+
+    def _move(self, line: Sequence[Tensor], value: Tensor) -> State:
+        """Level, mean, line and count after one more value without the season."""
+        level, mean, intercept, slope, count = line
+        steeper = ((count - 1) * slope + 6 * (value - mean) / (count + 1)) / (count + 2)
+        mean, slope = (count * mean + value) / (count + 1), torch.where(self.dynamic, steeper, slope)
+        intercept = torch.where(self.dynamic, mean - slope * (count + 2) / 2, intercept)
+        return torch.lerp(level, value, self.alpha), mean, intercept, slope, count + 1
 
     def read(self, numbers: list[int]) -> dict[str, Any]:
-        """There is one form."""
-        return {}
+        """The model by its name in the library."""
+        return {"model": THETAS[numbers[0]]}
 
     def numbers(self, model: Model) -> list[int]:
-        """There is one form."""
-        return [0]
+        """The place of the model."""
+        return [THETAS.index(model["modeltype"])]
 
     def still(self, form: dict[str, Any], values: Values) -> dict[str, Any]:
-        """There is one form."""
+        """Each serves for any values."""
         return form
 
     def search(self, values: Values) -> Model | None:
-        """There is one form."""
+        """The model of the least mean square."""
         return self.fit_form(values, {})
 
     def fit_form(self, values: Values, form: dict[str, Any]) -> Model | None:
         """By statsforecast, on the last values."""
         is_series = len(values) >= FEWEST and np.ptp(values) > 0
         some = values[-MOST["theta"] :]
-        return fit_by_library("Theta", some, season_length=season_in(some, self.season)) if is_series else None
+        season = season_in(some, self.season)
+        return fit_by_library("AutoTheta", some, season_length=season, **form) if is_series else None
 
     def loss(self, model: Model) -> float:
         """The mean square of its errors."""
         return float(model["mse"])
 
+    def count_fitted(self, model: Model) -> int:
+        """The first level, α, and θ where it is fitted."""
+        return 3 if model["modeltype"] in ("OTM", "DOTM") else 2
+
     def keep(self, series: int, model: Model) -> None:
         """Take over a model that statsforecast fitted."""
-        self.level[series], _, intercept, slope, _ = model["states"][-1]
-        self.alpha[series], self.intercept[series], self.slope[series] = float(model["par"]["alpha"]), intercept, slope
-        self.count[series] = model["n"]
+        parts = self.level, self.mean, self.intercept, self.slope
+        for part, value in zip(parts, model["states"][-1], strict=False):
+            part[series] = float(value)
+        self.alpha[series], self.weight[series] = float(model["par"]["alpha"]), 1 - 1 / float(model["par"]["theta"])
+        self.count[series], self.dynamic[series] = model["n"], model["modeltype"].startswith("D")
         if model.get("decompose"):
             self.times[series] = model["decomposition_type"] == "multiplicative"
             self.shape[:, series] = torch.from_numpy(np.array(model["seas_forecast"]["mean"]))

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from multiway.models.recursions import Recursion
 from multiway.models.regression import Regression, Regressors
 from multiway.models.windows import LinearFloor, fill_gaps
 
@@ -134,14 +135,17 @@ class WeighedForecasts(nn.Module):
             forecaster of every series.
         refits: Those that are refitted on more rows, by what they forecast: the test rows or the future.
 
+    weight: `(candidates, horizon)`, in the order of `names`; every column sums to one.
+    own: `(candidates, targets)`, where each series has weights of its own, which `weight` is the mean of; else zeros.
+    later: Those of the future, which follow the errors on the test rows too; zeros where they are the same.
+    products: Of errors before the test rows, means `(targets, candidates, candidates)`, where series have own weights.
+    cells: How many each is of, the later the heavier, `(targets,)`.
+    explained: Whether the network forecasts what effects of covariates leave, as validation has it.
+    heeds: Whether it is shown covariates besides.
+
     Shape:
         past `(batch, lookback, variates)` in scaled units; forecasts `(batch, horizon, targets)`.
     """
-
-    """`(candidates, horizon)`, in the order of `names`; every column sums to one."""
-    """`(candidates, targets)`, where each series has weights of its own, which `weight` is the mean of; else zeros."""
-    """Whether the network forecasts what effects of covariates leave, as validation has it."""
-    """Whether it is shown covariates besides."""
 
     def __init__(
         self,
@@ -159,6 +163,10 @@ class WeighedForecasts(nn.Module):
         self.weight = nn.Buffer(torch.zeros(len(self.names), horizon, dtype=torch.float64))
         self.weight[self.names.index("ridge")] = 1.0
         self.own = nn.Buffer(torch.zeros(len(self.names), num_targets, dtype=torch.float64))
+        self.later = nn.Buffer(torch.zeros_like(self.own))
+        kept = (num_targets, len(self.names)) if self.classical else (0, 0)
+        self.products = nn.Buffer(torch.zeros(*kept, kept[1], dtype=torch.float64))
+        self.cells = nn.Buffer(torch.zeros(kept[0], dtype=torch.float64))
         self.explained = nn.Buffer(torch.tensor(False))
         self.heeds = nn.Buffer(torch.tensor(True))
 
@@ -180,7 +188,11 @@ class WeighedForecasts(nn.Module):
         """The answer by the candidates that were refitted for a use; itself where none were."""
         if use not in self.refits:
             return self
-        return self.by(dict(cast(nn.ModuleDict, self.refits[use]).items()))
+        twin = self.by(dict(cast(nn.ModuleDict, self.refits[use]).items()))
+        if use == "future" and bool(self.later.any()):
+            twin.own = self.later
+            twin.weight = nn.Buffer(self.later.mean(1, keepdim=True).expand(-1, self.horizon))
+        return twin
 
     def by(self, candidates: Mapping[str, nn.Module]) -> "WeighedForecasts":
         """The answer by other fits of some candidates, with the same weights."""
@@ -249,6 +261,34 @@ class WeighedForecasts(nn.Module):
         assert self.network is not None
         covariates = None if covariates is None else covariates.of_last(self.num_targets)
         return spread_of(self.network, *self.shown(past, observed, covariates))
+
+    @property
+    def classical(self) -> dict[str, Recursion]:
+        """Candidates that a library fits to each series."""
+        return {name: each for name, each in self.candidates.items() if isinstance(each, Recursion)}
+
+    @property
+    def with_models(self) -> Tensor:
+        """Series that all classical candidates have a model of, `(targets,)`."""
+        modelled = torch.ones(self.num_targets, dtype=torch.bool)
+        for each in self.classical.values():
+            modelled = modelled & (each.form[:, 0] >= 0)
+        return modelled
+
+    def own_spread(self) -> Tensor | None:
+        """How far classical candidates expect to err, `(horizon, targets)`: the mean of those that have a model.
+
+        Standard deviations of the steps after their fit, in scaled units; 0 for series without a model, and for those
+        in which other candidates have more than half of the weight. None without a classical candidate.
+        """
+        if not (found := self.classical):
+            return None
+        fitted = torch.stack([each.form[:, 0] >= 0 for each in found.values()])[:, None]
+        spreads = torch.stack([each.spread() for each in found.values()])
+        mean = torch.where(fitted, spreads, 0.0).sum(0) / fitted.sum(0).clamp_min(1)
+        places = [self.names.index(name) for name in found]
+        weight = self.own[places].sum(0) if bool(self.own.any()) else self.weight[places].sum(0)[:, None]
+        return torch.where(weight >= 0.5, mean, 0.0)
 
     def _effects(self, covariates: Regressors) -> Tensor:
         """Of every step of windows, `(batch, lookback + horizon, series)`; zeros where they are left in."""

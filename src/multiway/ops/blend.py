@@ -13,7 +13,7 @@ REST = 0.1
 BANDS = 4
 """Parts of a horizon: its last half, the quarter before it, the eighth before that, and the first eighth."""
 
-OTHERS, PRIOR = 4.0, 10.0
+OTHERS, PRIOR = 4.0, 20.0
 """Blocks of windows that what all series say, and the doubts, count for in each."""
 
 
@@ -64,29 +64,30 @@ def blend_weights(
     return alone if above or weights[floor] > 1 - REST else weights
 
 
-def weights_of_series(products: Floats, blocks: int, doubts: Sequence[float]) -> Floats:
+def weights_of_series(products: Floats, blocks: Floats, doubts: Sequence[float]) -> Floats:
     r"""Weights w ≥ 0 with sum 1 of the candidates of each of some series, `(candidates, series)`.
 
     $$w_s = \arg\min_w w^\top (H_s + \lambda_s D) w, \quad
-      H_s = \frac{B G_s / \operatorname{tr} G_s + C \bar G / \operatorname{tr} \bar G}{B + C}, \quad
-      \lambda_s = \frac{P}{B} \min_k H_{s,kk}$$
+      H_s = \frac{B_s G_s / \operatorname{tr} G_s + C \bar G / \operatorname{tr} \bar G}{B_s + C}, \quad
+      \lambda_s = \frac{P}{\max(B_s, 1)} \min_k H_{s,kk}$$
 
-    G_s holds the mean products of the candidates' errors of a series over B blocks of windows, and the mean of them is
-    that of C more blocks. P blocks in which all are alike and err apart draw the weights to the inverse of D: with few
-    blocks the mean of several models is hard to beat (Claeskens, Magnus, Vasnev and Wang 2016).
+    G_s holds the mean products of the candidates' errors of a series over B_s blocks of windows, and the mean of them
+    is that of C more blocks. P blocks in which all are alike and err apart draw the weights to the inverse of D: with
+    few blocks the mean of several models is hard to beat (Claeskens, Magnus, Vasnev and Wang 2016).
 
     Args:
         products: `(series, candidates, candidates)`, in units that make series alike.
-        blocks: B, windows over the steps of a forecast.
+        blocks: B of each series, its windows over the steps of a forecast; 0 where nothing is known of it.
         doubts: The diagonal of D.
     """
-    mean, smallest = products.mean(0), np.finfo(np.float64).tiny
-    mean = mean / max(np.trace(mean), smallest)
-    weights = []
-    for own in products:
+    known = products[np.trace(products, axis1=1, axis2=2) > 0]
+    if not len(known):  # no candidate has erred
+        return np.repeat((1 / np.asarray(doubts) / (1 / np.asarray(doubts)).sum())[:, None], len(products), 1)
+    mean, weights = known.mean(0) / np.trace(known.mean(0)), []
+    for own, count in zip(products, blocks, strict=True):
         size = np.trace(own)
-        gram = mean if size <= 0 else (blocks * own / size + OTHERS * mean) / (blocks + OTHERS)
-        prior = PRIOR / blocks * float(np.diag(gram).min())
+        gram = mean if size <= 0 else (count * own / size + OTHERS * mean) / (count + OTHERS)
+        prior = PRIOR / max(count, 1.0) * float(np.diag(gram).min())
         weights.append(few_weights(gram + prior * np.diag(np.asarray(doubts))))
     return np.stack(weights, 1)
 

@@ -4,15 +4,17 @@ from unittest import mock
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 
 from multiway.data import Scaler
 from multiway.errors import ConfigError
 from multiway.ops import naive, student_radii
+from multiway.tasks.forecasting.bands import NARROW, PRIOR, Bands
 from multiway.tasks.forecasting.held_out import Stretch, errors_of
 from multiway.tasks.forecasting.intervals import fit_bands
 from multiway.tasks.forecasting.scores import Around, coverage_rows, measure
 from tasks.forecasting.panels import make_windows
-from tolerances import ROUNDING32
+from tolerances import ROUNDING32, SUMS64
 
 
 def forecast(past, observed=None):
@@ -151,3 +153,25 @@ def test_a_level_beyond_the_bands_is_refused():
         ConfigError, match=r"bands end at the level 99.9, from quantile 0.0005 to 0.9995. Got .* 0.0001"
     ):
         bands.at((0.5, 0.0001))
+
+
+@pytest.mark.parametrize("blocks", [0.5, 30.0])
+def test_bands_lie_between_errors_out_of_time_and_what_models_expect(blocks):
+    """Level by level and cell by cell, around an offset of the median; a model that expects nothing changes nothing."""
+    shares, middle = [0.1, 0.25, 0.5, 0.75, 0.9], 0.3
+    offsets = torch.tensor([-2.0, -0.8, 0.0, 0.9, 4.0], dtype=torch.float64)[:, None, None] + middle
+    offsets = offsets * torch.tensor([[1.0, 1.0, 1.0], [1.5, 1.0, 1.0]], dtype=torch.float64)
+    offsets[:, 1, 1] = middle  # no error has been seen
+    spread = torch.tensor([[0.7, 1.1, 0.0], [2.3, 5.0, 0.0]], dtype=torch.float64)
+    found = Bands(torch.tensor(shares, dtype=torch.float64), offsets).with_spread(spread, blocks).offsets
+    weight = PRIOR / (blocks + PRIOR)
+    for step, series in np.ndindex(2, 3):
+        centre = float(offsets[2, step, series])
+        for place, share in enumerate(shares):
+            own, expected = float(offsets[place, step, series]) - centre, stats.norm.ppf(share) * spread[step, series]
+            size = abs(own) ** (1 - weight) * abs(expected) ** weight
+            size = max(size, NARROW * weight * abs(expected))
+            changed = centre + np.sign(share - 0.5) * float(size)
+            truth = changed if spread[step, series] > 0 else float(offsets[place, step, series])
+            assert float(found[place, step, series]) == pytest.approx(truth, rel=SUMS64, abs=SUMS64)
+    assert (found.diff(dim=0) >= 0).all() and bool((found[0, 1, 1] < found[2, 1, 1]).all())

@@ -13,7 +13,13 @@ from multiway.tasks import lifecycle
 from multiway.tasks.forecasting import bands as widths
 from multiway.tasks.forecasting.bands import USUAL, Bands, RecentErrors, half_life, mean_sizes
 from multiway.tasks.forecasting.encode import read_later
-from multiway.tasks.forecasting.forecasts import backtest_frame, factors_at, forecast_columns, score_backtest
+from multiway.tasks.forecasting.forecasts import (
+    backtest_frame,
+    bands_for,
+    factors_at,
+    forecast_columns,
+    score_backtest,
+)
 from multiway.tasks.forecasting.held_out import Stretch
 from multiway.tasks.forecasting.intervals import fit_bands
 from multiway.tasks.forecasting.networks import model_of
@@ -169,7 +175,7 @@ def test_a_forecast_has_bands_by_the_errors_of_the_last_rows(run):
     np.testing.assert_allclose(factor, [np.sqrt(expected / usual), 1.0], rtol=ROUNDING32)
     columns = forecast_columns(run, panel, (80.0,), (0.1,))
     width = (columns["multiway-hi-80"] - columns["multiway-lo-80"]) / run.state.target_scaler.std
-    edges = bands.edges((80.0,))[0].double().numpy()
+    edges = bands_for(run, "future").edges((80.0,))[0].double().numpy()
     np.testing.assert_allclose(width, (edges[1] - edges[0]) * factor, rtol=ROUNDING32)
     np.testing.assert_allclose(columns["multiway-q-10"], columns["multiway-lo-80"], rtol=ROUNDING32)
 
@@ -197,7 +203,7 @@ def test_a_backtest_has_the_bands_of_forecasts_from_its_cutoffs(run):
     panel = run.prepared.panel
     table = backtest_frame(run, panel, cutoffs=[panel.times[row] for row in (1385, 1200, 1100)], levels=(80.0, 95.0))
     assert list(table["cutoff"].unique()) == [panel.times[row] for row in (1100, 1200, 1385)]
-    std, edges = run.state.target_scaler.std, Bands.read(run.calibration).edges((80.0,))[0].double().numpy()
+    std, edges = run.state.target_scaler.std, bands_for(run, "test").edges((80.0,))[0].double().numpy()
     usual = {(name, row): (edges[1] - edges[0])[:, place] * std[place]
              for place, name in enumerate(run.state.targets) for row in (1100, 1200, 1385)}  # fmt: skip
     for (name, row), width in usual.items():

@@ -231,6 +231,7 @@ def test_a_series_without_a_training_value_is_still_hidden(frame):
     assert windows.never_observed.tolist() == [False, True, False] and windows.observed[260, 0]
 
 
+@pytest.mark.filterwarnings("ignore:The 95 % interval held")
 def test_the_form_of_arima_is_searched_on_the_rows_of_each_use():
     pytest.importorskip("statsforecast", reason="statsforecast is an extra")
     frame = make_frame(rows=90, variates=1)

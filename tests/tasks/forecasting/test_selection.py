@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from multiway.errors import ConfigError
+from multiway.ops import weights_of_series
 from multiway.tasks.forecasting import candidate
 from multiway.tasks.forecasting import held_out as origins
 from multiway.tasks.forecasting.candidate import Rows, fit_candidates
@@ -14,7 +15,8 @@ from multiway.tasks.forecasting.held_out import Products, products_of, stretches
 from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.forecasting.windows import inputs_of
 from multiway.tasks.protocol import OURS
-from tasks.forecasting.panels import fitted, make_config, make_frame
+from tasks.forecasting.panels import HORIZON, fitted, make_config, make_frame
+from tolerances import SUMS64
 
 NAMES = ("naive", "ridge", "network")
 
@@ -82,6 +84,7 @@ def test_each_series_has_weights_of_its_own_where_there_are_classical_models():
     )
 
 
+@pytest.mark.filterwarnings("ignore:The 95 % interval held")
 def test_a_blend_weighs_each_series_as_the_choice_says(monkeypatch):
     pytest.importorskip("statsforecast", reason="statsforecast is an extra")
     monkeypatch.setattr(candidate, "SECONDS", 10.0)
@@ -92,6 +95,40 @@ def test_a_blend_weighs_each_series_as_the_choice_says(monkeypatch):
     for series in range(2):
         parts = [model.own[place, series] * forecasts[name][..., series] for place, name in enumerate(model.names)]
         torch.testing.assert_close(model.mix(forecasts)[..., series], sum(parts).float())
+
+
+@pytest.mark.filterwarnings("ignore:The 95 % interval held")
+def test_weights_of_the_future_follow_the_errors_on_the_test_rows(monkeypatch):
+    """Against sums over all windows one by one, of which one counts half that begins a horizon earlier."""
+    pytest.importorskip("statsforecast", reason="statsforecast is an extra")
+    monkeypatch.setattr(candidate, "SECONDS", 10.0)
+    run = fitted(make_frame(rows=90, variates=2), network=False, answer="auto")
+    model, scale = run.model, run.state.mase_scale
+    test, tried = run.prepared.windows["test"], model.fitted_for("test")
+    before = run.prepared.windows["validation"].start_rows()[-1]
+    starts = test.start_rows()
+    sums, cells = np.zeros((2, len(model.names), len(model.names))), np.zeros(2)
+    for number, start in enumerate(starts):
+        batch = test.gather(torch.tensor([number]))
+        past, seen, covariates = inputs_of(batch)
+        forecasts = tried.forecasts(past, seen, model.names, covariates)
+        weight = 0.5 ** ((starts[-1] - start) / HORIZON)
+        errors = np.stack([(forecasts[name] - batch["future"])[0].double().numpy() for name in model.names])
+        for series in range(2):
+            sums[series] += weight * errors[:, :, series] @ errors[:, :, series].T
+            cells[series] += weight * HORIZON
+    kept = 0.5 ** ((starts[-1] - before) / HORIZON)
+    sums += kept * (model.products * model.cells[:, None, None]).numpy()
+    cells += kept * model.cells.numpy()
+    fit = [place for place, name in enumerate(model.names) if not candidate.candidates()[name].is_plain]
+    every = [candidate.candidates()[model.names[place]] for place in fit]
+    kinds = [each.kind or each.name for each in every]
+    doubts = [kinds.count(kind) * (1 if each.is_classical else 2) for each, kind in zip(every, kinds, strict=True)]
+    products = sums / cells[:, None, None] / np.square(scale)[:, None, None]
+    expected = weights_of_series(products[:, fit][:, :, fit], cells / HORIZON**2, doubts)
+    np.testing.assert_allclose(model.later.numpy()[fit], expected, atol=1e-6)
+    assert np.abs(model.later.numpy() - model.own.numpy()).max() > 1e-3
+    assert torch.equal(model.fitted_for("future").own, model.later) and torch.equal(tried.own, model.own)
 
 
 def made(frame):
@@ -110,6 +147,23 @@ def made(frame):
 @pytest.fixture(autouse=True)
 def without_classical(monkeypatch):
     monkeypatch.setattr(candidate, "SECONDS", 0.0)
+
+
+def test_stretches_without_a_classical_model_decide_no_weights_of_series():
+    """Where there is no stretch with one, all decide."""
+    part = stretches(*made(make_frame(rows=120)))[-1]
+    names, count = ("naive", "ridge"), part.windows.num_targets
+    wild = part._replace(forecast=lambda *past: {name: 9 * each for name, each in part.forecast(*past).items()})
+    never, always = torch.zeros(count, dtype=torch.bool), torch.ones(count, dtype=torch.bool)
+    alone = products_of([part._replace(with_models=always)], names, (HORIZON,), apart=True)
+    some = products_of(
+        [wild._replace(with_models=never), part._replace(with_models=always)], names, (HORIZON,), apart=True
+    )
+    none = products_of([part._replace(with_models=never)], names, (HORIZON,), apart=True)
+    for each in (some, none):
+        np.testing.assert_allclose(each.series, alone.series, rtol=SUMS64)
+        np.testing.assert_array_equal(each.cells, alone.cells)
+    assert len(some.values) == 2 * len(alone.values)
 
 
 def test_forecasts_of_a_stretch_know_nothing_of_it():

@@ -27,6 +27,8 @@ HORIZONS, LEAST = 2, 24
 """After so many horizons, and at least so many rows, an error counts half."""
 FLOOR = 0.2
 """The least of a size relative to the usual one."""
+PRIOR, NARROW = 10.0, 0.9
+"""Blocks of windows that the width counts for which classical models expect, and the part of it that is left."""
 NARROWEST, WIDEST = 0.2, 20.0
 """Of widths relative to the usual one."""
 
@@ -170,6 +172,22 @@ class Bands(NamedTuple):
         horizon = self.offsets.shape[1]
         steps = (torch.arange(horizon)[:, None] + torch.from_numpy(late)).clamp_max(horizon - 1)
         return self._replace(offsets=self.offsets.gather(1, steps.expand_as(self.offsets)), few=None)
+
+    def with_spread(self, spread: Tensor | None, blocks: float) -> Self:
+        r"""Those of an answer whose models expect errors of some deviation, `(horizon, variates)`; 0 is not known.
+
+        $$|o_p' - o_{1/2}| = |o_p - o_{1/2}|^{1 - w} \, (|z_p| \, \sigma)^w, \qquad w = \frac{P}{B + P}$$
+
+        Errors of B blocks out of time know what the models leave out; the models know how errors grow with the step and
+        how large they are by now, and count for P blocks. No band is less than `NARROW` w of the second.
+        """
+        if spread is None:
+            return self
+        share, normal = PRIOR / (blocks + PRIOR), torch.special.ndtri(self.shares)[:, None, None]
+        middle, expected = self.offsets[len(self.shares) // 2].double(), normal.abs() * spread
+        sizes = (self.offsets - middle).abs() ** (1 - share) * expected**share
+        mixed = middle + normal.sign() * sizes.maximum(NARROW * share * expected)
+        return self._replace(offsets=torch.where(spread > 0, mixed, self.offsets).to(self.offsets.dtype))
 
     def widths(self, spread: Callable[..., Tensor] | None, *inputs: Any) -> Tensor:
         """What offsets below and above forecasts are multiplied by, where a network is called for its `spread`.

@@ -21,7 +21,15 @@ from multiway.tasks.forecasting.bands import Bands
 from multiway.tasks.forecasting.candidate import Sizes, any_stepped, candidates, others_in
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.encode import PreparedPanel
-from multiway.tasks.forecasting.held_out import Products, Stretch, errors_of, products_of, stretches
+from multiway.tasks.forecasting.held_out import (
+    Products,
+    Stretch,
+    errors_of,
+    products_of,
+    stretch_of,
+    stretches,
+    weights_by_age,
+)
 from multiway.tasks.forecasting.intervals import fit_bands
 from multiway.tasks.forecasting.windows import where_others
 from multiway.tasks.options import AUTO
@@ -42,7 +50,10 @@ RULE = (
 )
 OF_ONE, OF_EACH = (
     " Where ridge alone has a lower error on these windows, it has all the weight.",
-    " Each series has its own, drawn towards those of all. Where little is known, classical models have more.",
+    (
+        " Each series has its own, drawn towards those of all. Where little is known, classical models have more. "
+        "Later windows count more than earlier ones."
+    ),
 )
 """How the weights of the answer come to be, for whoever reads a report: of all series in common, or of each."""
 UNKNOWN = 2.0
@@ -69,7 +80,8 @@ def decide(
     outside = others_in(model.names)
     ours = tuple(name for name in model.names if name not in outside)
     apart = any(candidates()[name].is_classical for name in ours) and config.answer == AUTO
-    chosen = choose_weights(products_of(parts, ours, stops, apart=apart), config.answer, scale)
+    products = products_of(parts, ours, stops, apart=apart)
+    chosen = choose_weights(products, config.answer, scale)
     if config.metric != "mse" and config.answer == AUTO:
         weights, errors = weights_by(config.metric, parts, chosen.names, stops, chosen.weights, scale)
         alone = bool((weights[chosen.names.index("ridge")] == 1).all())
@@ -86,6 +98,9 @@ def decide(
         held = _at_cutoffs(parts, prepared)
         chosen = _weigh_others(model, chosen, outside, held)
         parts = [part for part in held if len(part.windows)] if others_in(chosen.means) else parts
+    elif chosen.own is not None:
+        model.products.copy_(torch.from_numpy(products.series))
+        model.cells.copy_(torch.from_numpy(products.cells))
     _set_weights(model, chosen)
     spread = model.spread if "network" in model.used() and has_quantiles(model.network) else None
     bands = fit_bands([_with_answer(model, part, spread) for part in parts], config.levels, len(model.names) + 1)
@@ -302,16 +317,10 @@ def choose_weights(products: Products, answer: str, scale: Floats | None = None)
 
 
 def _weigh_series(products: Products, series: Floats, scale: Floats) -> Weighing:
-    """Weights of each series; candidates that have nothing to fit have none."""
+    """Weights of each series."""
     names, cells = products.names, products.cells
-    fitted = [place for place, name in enumerate(names) if not candidates()[name].is_plain]
-    chosen = [names[place] for place in fitted]
-    known = np.array([1.0 if candidates()[name].is_classical else UNKNOWN for name in chosen])
-    doubts = (known * _doubts(chosen, products.values[:, 0])).tolist()
-    alike = series / np.square(np.where(scale > 0, scale, 1.0))[:, None, None]
-    blocks = max(1, len(products.values) // products.stops[0])
-    own = np.zeros((len(names), len(series)))
-    own[fitted] = ops.weights_of_series(alike[:, fitted][:, :, fitted], blocks, doubts)
+    assert cells is not None
+    own = _own_weights(names, series, cells, products.stops[-1], scale)
     whole = np.average(np.einsum("ks,skl,ls->s", own, series, own), weights=cells)
     alone = dict(zip(names, np.average(np.diagonal(series, axis1=1, axis2=2), 0, cells).tolist(), strict=True))
     return Weighing(
@@ -320,11 +329,47 @@ def _weigh_series(products: Products, series: Floats, scale: Floats) -> Weighing
         weights=own.mean(1)[:, None],
         own=own,
         errors={OURS: float(whole), **alone},
-        blocks=(blocks,),
+        blocks=(max(1, len(products.values) // products.stops[0]),),
         windows=len(products.values),
         validation=products.validation,
         reason="",
     )
+
+
+def _own_weights(names: Sequence[str], series: Floats, cells: Floats, horizon: int, scale: Floats) -> Floats:
+    """By products of errors of each series, `(candidates, series)`; candidates that have nothing to fit have none."""
+    fitted = [place for place, name in enumerate(names) if not candidates()[name].is_plain]
+    chosen = [candidates()[names[place]] for place in fitted]
+    kinds = [each.kind or each.name for each in chosen]
+    doubts = [
+        kinds.count(kind) * (1.0 if each.is_classical else UNKNOWN) for each, kind in zip(chosen, kinds, strict=True)
+    ]
+    alike = series / np.square(np.where(scale > 0, scale, 1.0))[:, None, None]
+    own = np.zeros((len(names), len(series)))
+    own[fitted] = ops.weights_of_series(alike[:, fitted][:, :, fitted], cells / horizon**2, doubts)
+    return own
+
+
+def follow_test_rows(model: WeighedForecasts, prepared: PreparedPanel, scale: Floats) -> dict[str, float]:
+    """Set the weights that each series has in the future: by the errors on the test rows, too, the later the heavier.
+
+    Candidates are those that were fitted on the rows before these. Their mean weights, the largest first; none where
+    series have no weights of their own, and nothing is set.
+    """
+    if not bool(model.own.any()):
+        return {}
+    test, horizon = prepared.windows["test"], model.horizon
+    found = products_of([stretch_of(test, model.fitted_for("test"))], model.names, (horizon,), apart=True)
+    assert found.series is not None and found.cells is not None
+    gap = int(test.start_rows()[-1] - prepared.windows["validation"].start_rows()[-1])
+    before = float(weights_by_age(torch.tensor(gap), horizon)) * model.cells.numpy()
+    cells = found.cells + before
+    sums = found.series * found.cells[:, None, None] + model.products.numpy() * before[:, None, None]
+    series = np.divide(sums, cells[:, None, None], where=cells[:, None, None] > 0, out=np.zeros_like(sums))
+    later = _own_weights(model.names, series, cells, horizon, scale)
+    model.later.copy_(torch.from_numpy(later))
+    means = dict(zip(model.names, later.mean(1).tolist(), strict=True))
+    return {name: means[name] for name in sorted(means, key=lambda name: -means[name]) if means[name] > 0}
 
 
 def _doubts(names: Sequence[str], products: Floats) -> list[float]:

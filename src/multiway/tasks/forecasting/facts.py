@@ -75,6 +75,8 @@ class SelectionFacts(Config):
     weight: float
     """Of the network, averaged over steps."""
     weights: dict[str, float]
+    later: dict[str, float] = Field(default_factory=dict)
+    """Those of the future, where they follow the errors on the test rows as well."""
     shares: tuple[ShareFacts, ...]
     errors: dict[str, float]
     """Losses by the metric on the windows that were compared, ours first."""
@@ -138,7 +140,13 @@ def words_on_refit(facts: Row) -> Iterator[str]:
         )
         if epochs:
             yield f"Each time the network is trained anew from its seed, for the {epochs:g} epochs that were best."
-        yield "Weights and the width of bands stay as validation has them, and scales as the training rows do."
+        later = facts["selection"].get("later")
+        if later:
+            shares = ", ".join(f"{name} {share:.0%}" for name, share in later.items())
+            yield f"For the future, weights follow the errors on the test rows as well: {shares}."
+            yield "The width of bands stays as validation has it, and scales as the training rows do."
+        else:
+            yield "Weights and the width of bands stay as validation has them, and scales as the training rows do."
 
 
 def words_on_following(intervals: Row, series: int) -> Iterator[str]:

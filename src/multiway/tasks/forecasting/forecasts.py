@@ -268,12 +268,18 @@ def look_ahead(run: Run, panel: Panel, use: str = "future", plan: Covariates | N
     def written(scaled: Floats, side: str = "") -> Floats:
         return as_written(scaler.inverse(scaled), lowest, config, run.state, use, side)
 
-    bands, scale = Bands.read(run.calibration).after(late), torch.ones(2, 1, 1, dtype=torch.float64)
+    bands, scale = bands_for(run, use).after(late), torch.ones(2, 1, 1, dtype=torch.float64)
     if not _is_other(run):
         with torch.no_grad():
             widths = bands.widths(model_of(run).fitted_for(use).spread, *inputs)[:, 0].double()
         scale = torch.from_numpy(factors_at(run, panel, bands, [panel.num_rows])[0]) * widths
     return Ahead(middle, bands, scale, written)
+
+
+def bands_for(run: Run, use: str) -> Bands:
+    """Bands of errors out of time, beside what the models expect that are fitted for a use."""
+    blocks = run.facts["intervals"]["windows"] / run.config.horizon
+    return Bands.read(run.calibration).with_spread(model_of(run).fitted_for(use).own_spread(), blocks)
 
 
 def _is_other(run: Run) -> bool:
@@ -437,7 +443,7 @@ def _with_bands(
     if not len(levels):
         return columns
     steps, variates, std = run.config.horizon, len(run.state.targets), run.state.target_scaler.std
-    bands, centre = Bands.read(run.calibration), columns[OURS].reshape(-1, variates, steps).swapaxes(1, 2)
+    bands, centre = bands_for(run, "test"), columns[OURS].reshape(-1, variates, steps).swapaxes(1, 2)
     factors = torch.from_numpy(factors_at(run, panel, bands, (rows + run.config.lookback).tolist()))[:, None]
     spread, widths, parts = model_of(run).fitted_for("test").spread, list[Tensor](), []
     for batch in windows.batches(torch.from_numpy(rows)):

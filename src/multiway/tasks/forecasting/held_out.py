@@ -24,19 +24,25 @@ MAX_CELLS = 100_000_000
 """Of errors that are looked at for one comparison; every k-th window where there are more."""
 ORIGINS = (0.5, 0.625, 0.75, 0.875)
 """Shares of the training windows that come before each stretch of them."""
+HALF_LIFE = 1.0
+"""Horizons after which an error counts half in the weights of each series."""
 SMALLEST = 0.2
 """Share of the training windows that a fit out of time has at least."""
+ALL = torch.ones((), dtype=torch.bool)
+"""Of series that are told apart by nothing."""
 
 
 class Stretch(NamedTuple):
     """Windows, and the forecasts of all candidates that were fitted on rows before them.
 
     spread: How far quantiles of a network lie below and above its forecast, where the answer has a part of it.
+    with_models: Series that all classical models were found for, `(series,)`.
     """
 
     windows: Windows
     forecast: Forecast
     spread: Callable[..., Tensor] | None = None
+    with_models: Tensor = ALL
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -45,8 +51,9 @@ class Products:
 
     values: `(windows, bands, candidates, candidates)`, in the order of time.
     validation: How many of the windows, the last ones, are of validation.
-    series: Means over all windows and steps, `(series, candidates, candidates)`; none where series have none of theirs.
-    cells: How many each is of, `(series,)`.
+    series: Means over all windows and steps, the later the heavier, `(series, candidates, candidates)`; none where
+        series have none of theirs.
+    cells: How many each is of, by the same weights, `(series,)`.
     """
 
     names: tuple[str, ...]
@@ -78,8 +85,13 @@ def stretches(model: WeighedForecasts, prepared: PreparedPanel, sizes: Sizes, *,
             known |= {name: made[name] for name in searched if name not in known}
             windows = training.between(start, min(following + training.horizon - 1, end))
             if len(windows):
-                parts.append(Stretch(windows, partial(_forecast, model.by(made))))
-    return [*parts, Stretch(prepared.windows["validation"], partial(_forecast, model))]
+                parts.append(stretch_of(windows, model.by(made)))
+    return [*parts, stretch_of(prepared.windows["validation"], model)]
+
+
+def stretch_of(windows: Windows, model: WeighedForecasts) -> Stretch:
+    """Windows and what a model forecasts there."""
+    return Stretch(windows, partial(_forecast, model), None, model.with_models)
 
 
 def _forecast(
@@ -108,9 +120,11 @@ def products_of(
     """Products of errors over the windows of some stretches, of every k-th where they hold too many cells.
 
     They are means over the cells of all series; windows without an observed cell are left out. `apart` has them of
-    each series, too.
+    each series, too, over the stretches that classical models were fitted before, if there are any. There a window
+    counts half of one that begins `HALF_LIFE` horizons later.
     """
     values, own, count = [], torch.zeros((), dtype=torch.float64), torch.zeros((), dtype=torch.float64)
+    modelled, latest = torch.stack([part.with_models for part in parts]).any(0), int(parts[-1].windows.start_rows()[-1])
     for part in parts:
         windows = part.windows
         stride = math.ceil(len(windows) * windows.horizon * windows.all_targets / MAX_CELLS)
@@ -123,12 +137,22 @@ def products_of(
             flat = [band.flatten(2) for band in errors.tensor_split(stops[:-1], 2)]
             squares.append(torch.stack([band @ band.mT for band in flat], 1))
             if apart:
-                own, count = own + torch.einsum("bkhs,blhs->skl", errors, errors), count + keep.sum((0, 1))
+                weight = weights_by_age(latest - batch["start"], windows.horizon)[:, None] * (
+                    part.with_models | ~modelled
+                )
+                own = own + torch.einsum("bkhs,blhs,bs->skl", errors, errors, weight)
+                count = count + (weight * keep.sum(1)).sum(0)
             counts.append(torch.stack([band.sum((1, 2)) for band in keep.tensor_split(stops[:-1], 1)], 1))
         sums, cells = windows.total(torch.cat(squares), torch.cat(counts))
         values.append((sums / cells.clamp_min(1)[..., None, None])[cells.any(1)])
     found = Products(names=names, stops=stops, values=torch.cat(values).numpy(), validation=len(values[-1]))
     if not apart:
         return found
-    series = own / count.clamp_min(1)[:, None, None]
-    return dataclasses.replace(found, series=series.numpy(), cells=count.double().numpy())
+    series = torch.where(count > 0, 1 / count, 0.0)[:, None, None] * own
+    return dataclasses.replace(found, series=series.numpy(), cells=count.numpy())
+
+
+def weights_by_age(rows: Tensor, horizon: int) -> Tensor:
+    """Of windows that begin so many rows before the last one."""
+    weights: Tensor = 0.5 ** (rows.double() / (HALF_LIFE * horizon))
+    return weights

@@ -10,6 +10,7 @@ from multiway.data.scaling import Floats
 from multiway.errors import ConfigError, Fix, MultiwayWarning, warn
 from multiway.models.weighed_forecasts import WeighedForecasts
 from multiway.tasks.forecasting.candidate import Rows, Training, candidates, refit_candidates
+from multiway.tasks.forecasting.choice import follow_test_rows
 from multiway.tasks.forecasting.encode import (
     USES,
     PreparedPanel,
@@ -94,6 +95,8 @@ def refit_run(run: Run, prepared: PreparedPanel, context: Context, uses: Sequenc
         formed = {name: each for name, each in model.every.items() if not every[name].is_searched}
         fitted = refit_candidates(sizes, used, formed, data)
         model.refits[use] = nn.ModuleDict({name: fitted.get(name, model.every[name]) for name in names})
+    if "future" in uses and "test" in model.refits:
+        run.facts["selection"]["later"] = follow_test_rows(model, prepared, run.state.mase_scale)
     run.facts |= {"refit": rows, "retrained": epochs}
 
 

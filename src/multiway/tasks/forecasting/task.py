@@ -18,6 +18,7 @@ from multiway.data.scaling import Floats
 from multiway.data.writing import check_target, write_table
 from multiway.errors import ConfigError, DataError, Fix, warn
 from multiway.explain import save_explanation
+from multiway.metrics.quantiles import TENTHS
 from multiway.models.weighed_forecasts import WeighedForecasts
 from multiway.tasks.answers import Answer, write_answer
 from multiway.tasks.choice import Choice
@@ -232,7 +233,7 @@ def predict_split(run: Run, prepared: PreparedPanel, split: str) -> Measured:
 
     Where others' forecasts are candidates, over the windows at their cutoffs.
     """
-    bands, windows = Bands.read(run.calibration), prepared.windows[split]
+    bands, windows = forecasts.bands_for(run, split), prepared.windows[split]
     forecast = partial(forecasts.all_forecasts, run, use=split)
     if others := others_in(run.state.candidates):
         windows = where_others(windows)
@@ -242,7 +243,7 @@ def predict_split(run: Run, prepared: PreparedPanel, split: str) -> Measured:
     tenths = {name: each for name, each in run.calibration.items() if name not in PARTS}
     following = scores.Following(bands, windows, spread) if bands.vary else None
     around = {name: scores.Around(each, none) for name, each in tenths.items()}
-    around[OURS] = scores.Around(tenths[OURS], edges, following)
+    around[OURS] = scores.Around(bands.at(TENTHS), edges, following)
     errors = scores.measure(windows, forecast, run.state.target_scaler, around)
     units = scores.Units(run.state.target_scaler.std, run.state.mase_scale, run.config.levels)
     own = Measured(errors, units, run.state.targets, edges if following is None else stretch(edges, following.mean))

@@ -119,6 +119,10 @@ class ArimaForecaster(Recursion):
         errors = model["residuals"][len(model["residuals"]) // 4 :]
         return float(len(errors) * np.log(np.square(errors).mean()) + 2 * len(model["coef"]))
 
+    def count_fitted(self, model: Model) -> int:
+        """Terms, a constant and a drift."""
+        return len(model["coef"])
+
     def start_at(self, series: int, values: Values) -> None:
         """The last value."""
         self.filtered[len(self.ar) :, series] = values[-1]
@@ -156,7 +160,7 @@ def _is_stable(model: Model) -> bool:
 class Arima(EachSeries[ArimaForecaster]):
     """The order that a search chooses."""
 
-    name, words, cost = "arima", "ARIMA", 15
+    name, words, cost = "arima", "ARIMA", 16
     pace, most = (0.005, 0.0004, 0.0015, 15.0), MOST
     start = "the last value"
 

@@ -5,10 +5,10 @@ from multiway.tasks.forecasting.candidate import EachSeries, Sizes
 
 
 class ThetaMethod(EachSeries[Theta]):
-    """The mean of a line and of exponential smoothing."""
+    """A line and exponential smoothing, in the form of the least mean square."""
 
     name, words, cost = "theta", "Theta method", 13
-    pace, most = (0.001, 0.00006, 0.00006, 1.0), MOST["theta"]
+    pace, most = (0.001, 0.00002, 0.00002, 3.0), MOST["theta"]
 
     def build(self, sizes: Sizes) -> Theta:
         """Without a fit."""
