@@ -98,8 +98,8 @@ def decide(
         held = _at_cutoffs(parts, prepared)
         chosen = _weigh_others(model, chosen, outside, held)
         parts = [part for part in held if len(part.windows)] if others_in(chosen.means) else parts
-    elif chosen.own is not None:
-        model.products.copy_(torch.from_numpy(products.series))
+    if products.series is not None and chosen.own is not None:
+        model.products[:, : len(ours), : len(ours)] = torch.from_numpy(products.series)
         model.cells.copy_(torch.from_numpy(products.cells))
     _set_weights(model, chosen)
     spread = model.spread if "network" in model.used() and has_quantiles(model.network) else None
@@ -359,14 +359,20 @@ def follow_test_rows(model: WeighedForecasts, prepared: PreparedPanel, scale: Fl
     if not bool(model.own.any()):
         return {}
     test, horizon = prepared.windows["test"], model.horizon
-    found = products_of([stretch_of(test, model.fitted_for("test"))], model.names, (horizon,), apart=True)
+    ours = model.names[: len(model.names) - len(others_in(model.names))]
+    found = products_of([stretch_of(test, model.fitted_for("test"))], ours, (horizon,), apart=True)
     assert found.series is not None and found.cells is not None
     gap = int(test.start_rows()[-1] - prepared.windows["validation"].start_rows()[-1])
     before = float(weights_by_age(torch.tensor(gap), horizon)) * model.cells.numpy()
     cells = found.cells + before
-    sums = found.series * found.cells[:, None, None] + model.products.numpy() * before[:, None, None]
+    sums = (
+        found.series * found.cells[:, None, None]
+        + model.products[:, : len(ours), : len(ours)].numpy() * before[:, None, None]
+    )
     series = np.divide(sums, cells[:, None, None], where=cells[:, None, None] > 0, out=np.zeros_like(sums))
-    later = _own_weights(model.names, series, cells, horizon, scale)
+    later = model.own.numpy().copy()  # others, the last, keep their share
+    share = later[: len(ours)].sum(0) if len(ours) < len(later) else 1.0
+    later[: len(ours)] = share * _own_weights(ours, series, cells, horizon, scale)
     model.later.copy_(torch.from_numpy(later))
     means = dict(zip(model.names, later.mean(1).tolist(), strict=True))
     return {name: means[name] for name in sorted(means, key=lambda name: -means[name]) if means[name] > 0}
