@@ -148,7 +148,7 @@ def test_columns_are_matched_by_name(trained, monkeypatch, capsys):
     frame.assign(extra=1.0)[["extra", "b", "date", "a"]].to_csv("turned.csv", index=False)
     answers = [call(["predict", "run", "--data", name], monkeypatch, capsys)[1] for name in ("good.csv", "turned.csv")]
     assert answers[0] == answers[1]
-    assert answers[0].startswith("unique_id,ds,multiway,")
+    assert answers[0].startswith("unique_id,date,multiway,")
 
 
 def test_too_little_for_a_split(tmp_path, monkeypatch, capsys):

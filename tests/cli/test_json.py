@@ -81,7 +81,7 @@ def test_rows_of_a_forecast_hold_times_as_text_and_numbers_as_they_are(folder, m
     monkeypatch.chdir(folder)
     found, _ = document(["predict", "run"], monkeypatch, capsys)
     row = found["rows"][0]
-    assert datetime.datetime.fromisoformat(row["ds"]).year == 2024 and isinstance(row["multiway"], float)
+    assert datetime.datetime.fromisoformat(row["date"]).year == 2024 and isinstance(row["multiway"], float)
 
 
 def test_an_audit_that_finds_a_leak_is_a_document_and_exits_with_1(folder, monkeypatch, capsys):

@@ -168,33 +168,37 @@ class Smoothing(Seasonal):
 class LogSmoothing(Smoothing):
     """Smoothing of the logarithms of positive series, where trend and season add up: the exponential of its forecast.
 
-    What is none in a positive series is half of its smallest value. Series with a value at or below zero in the rows of
-    the fit are left as they are.
+    Series with a value at or below zero in the rows of the fit are left as they are. A positive series that falls to
+    nothing later is smoothed as it is from there on, without trend and season.
 
     logged: Whether logarithms are taken, `(series,)`.
     """
+
+    logged: Tensor
+    parts = (*Smoothing.parts, "logged")
 
     def __init__(self, horizon: int, season: int, units: Units) -> None:
         super().__init__(horizon, season, units)
         self.logged = nn.Buffer(torch.zeros(len(units.mean), dtype=torch.bool))
 
     def begin(self, value: Tensor, shift: Tensor) -> State:
-        """See `Smoothing`, of logarithms."""
-        return super().begin(self._logs(value), shift)
+        """See `Smoothing`, of logarithms where the first value has one."""
+        logged = self.logged & (value >= NOTHING * self.units.low)
+        return *super().begin(_logs(value, logged), shift), logged
 
     def after(self, state: State, value: Tensor) -> State:
-        """See `Smoothing`, of logarithms."""
-        return super().after(state, self._logs(value))
+        """See `Smoothing`, of logarithms up to the first value that is none."""
+        *before, logged = state
+        falls = logged & (value < NOTHING * self.units.low)
+        level, trend, season, times = super().after((*before,), _logs(value, logged & ~falls))
+        plain = torch.where(falls, value, level), torch.where(falls, 0.0, trend), torch.where(falls, 0.0, season)
+        return *plain, times, logged & ~falls
 
     def ahead(self, state: State) -> Tensor:
         """See `Smoothing`; the median where that of logarithms is."""
-        lines = super().ahead(state)
-        return torch.where(self.logged, lines.clamp_max(LARGEST_LOG).exp(), lines)
-
-    def _logs(self, values: Tensor) -> Tensor:
-        low = self.units.low
-        there = torch.where(values < NOTHING * low, low / 2, values)
-        return torch.where(self.logged, torch.where(self.logged, there, 1.0).log(), values)
+        *before, logged = state
+        lines = super().ahead((*before,))
+        return torch.where(logged[:, None], lines.clamp_max(LARGEST_LOG).exp(), lines)
 
     def search(self, values: Values) -> Model | None:
         """Of forms with and without a season, that of the lower corrected AIC."""
@@ -217,6 +221,11 @@ class LogSmoothing(Smoothing):
         """Take over a model that statsforecast fitted."""
         super().keep(series, model)
         self.logged[series] = model["logged"]
+
+
+def _logs(values: Tensor, logged: Tensor) -> Tensor:
+    """The logarithms of some series, the others as they are."""
+    return torch.where(logged, torch.where(logged, values, 1.0).log(), values)
 
 
 class Theta(Seasonal):

@@ -138,7 +138,7 @@ class WeighedForecasts(nn.Module):
     weight: `(candidates, horizon)`, in the order of `names`; every column sums to one.
     own: `(candidates, targets)`, where each series has weights of its own, which `weight` is the mean of; else zeros.
     later: Those of the future, which follow the errors on the test rows too; zeros where they are the same.
-    products: Of errors before the test rows, means `(targets, candidates, candidates)`, where series have own weights.
+    products: Of errors before the test rows, means `(targets, candidates, candidates)`, beside classical candidates.
     cells: How many each is of, the later the heavier, `(targets,)`.
     explained: Whether the network forecasts what effects of covariates leave, as validation has it.
     heeds: Whether it is shown covariates besides.
@@ -164,9 +164,10 @@ class WeighedForecasts(nn.Module):
         self.weight[self.names.index("ridge")] = 1.0
         self.own = nn.Buffer(torch.zeros(len(self.names), num_targets, dtype=torch.float64))
         self.later = nn.Buffer(torch.zeros_like(self.own))
-        kept = (num_targets, len(self.names)) if self.classical else (0, 0)
-        self.products = nn.Buffer(torch.zeros(*kept, kept[1], dtype=torch.float64))
-        self.cells = nn.Buffer(torch.zeros(kept[0], dtype=torch.float64))
+        if self.classical:
+            count = len(self.names)
+            self.products = nn.Buffer(torch.zeros(num_targets, count, count, dtype=torch.float64))
+            self.cells = nn.Buffer(torch.zeros(num_targets, dtype=torch.float64))
         self.explained = nn.Buffer(torch.tensor(False))
         self.heeds = nn.Buffer(torch.tensor(True))
 

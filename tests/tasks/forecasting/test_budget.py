@@ -120,5 +120,6 @@ def test_ridge_forecasts_while_the_network_is_trained(tmp_path, monkeypatch):
     with torch.no_grad():
         ridge = run.state.target_scaler.inverse(model_of(run).ridge(past, observed)[0].double().numpy())
     assert seen[0]["multiway"].to_numpy() == pytest.approx(ridge.T.ravel())
-    assert seen[0][["unique_id", "ds"]].equals(forecast(run, path)[["unique_id", "ds"]])
+    expected = forecast(run, path).rename(columns={"ds": "date"})
+    assert seen[0][["unique_id", "date"]].equals(expected[["unique_id", "date"]])
     assert not (tmp_path / "run" / "state").exists()

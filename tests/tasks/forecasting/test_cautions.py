@@ -35,7 +35,7 @@ def short(tmp_path_factory):
     folder = tmp_path_factory.mktemp("short")
     months().to_csv(folder / "sales.csv", index=False)
     words = ["train", "forecast", "--data", folder / "sales.csv", "--horizon", 12, "--lookback", 60]
-    return folder, outcome(*words, "--out", folder / "run", "--set", "network=false")
+    return folder, outcome(*words, "--out", folder / "run", "--set", "network=false", "--all")
 
 
 def test_training_warns_and_prints_what_the_intervals_held(short):

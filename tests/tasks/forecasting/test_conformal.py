@@ -168,7 +168,11 @@ def test_bands_lie_between_errors_out_of_time_and_what_models_expect(blocks):
     for step, series in np.ndindex(2, 3):
         centre = float(offsets[2, step, series])
         for place, share in enumerate(shares):
-            own, expected = float(offsets[place, step, series]) - centre, stats.norm.ppf(share) * spread[step, series]
+            own, z = (
+                float(offsets[place, step, series]) - centre,
+                stats.t.ppf(share, 5) * stats.norm.ppf(0.9) / stats.t.ppf(0.9, 5),
+            )
+            expected = z * spread[step, series]
             size = abs(own) ** (1 - weight) * abs(expected) ** weight
             size = max(size, NARROW * weight * abs(expected))
             changed = centre + np.sign(share - 0.5) * float(size)

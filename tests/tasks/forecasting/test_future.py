@@ -196,7 +196,7 @@ def test_a_requested_model_has_no_bands_and_says_so(finished):
     options = {"levels": (80.0,)}
     own, chosen = (TASK.answer(run, None, None, options) for run in (finished, finished.with_answer("ridge")))
     assert "multiway-lo-80" in own.frame and not own.notes
-    assert list(chosen.frame) == ["unique_id", "ds", "multiway"]
+    assert list(chosen.frame) == ["unique_id", "date", "multiway"]
     assert chosen.notes == ("bands are of the answer's errors, so the forecast of another model has none",)
 
 

@@ -39,7 +39,7 @@ def test_a_series_that_ended_early_takes_what_it_lacked():
     later = long(("b", 1, 9.0, 2.1), ("a", 2, 7.0, 1.3), ("b", 2, 9.5, 2.2), ("a", 3, 7.5, 1.4), ("b", 0, 1.0, 2.0))
     rows, told = kept(first, later)
     pd.testing.assert_frame_equal(rows, pd.concat([first, later.iloc[[0, 2, 3]]], ignore_index=True))
-    assert told == ("2 rows of frame up to 2024-01-03 00:00:00 are in the run already and left out",)
+    assert told == ("2 rows of the table up to 2024-01-03 00:00:00 are in the run already and left out",)
 
 
 @pytest.mark.parametrize("blank", [NAN, "", -9999.0])
@@ -49,7 +49,7 @@ def test_rows_without_any_value_are_not_in_the_run(blank):
     later = pd.DataFrame({"day": days[1:], "a": [9.0, 4.0, 5.0], "b": [9.0, NAN, 6.0]})
     rows, told = kept(first, later, Columns(time="day"), sentinels=(-9999.0,))
     pd.testing.assert_frame_equal(rows, pd.concat([first[:2], later[1:]], ignore_index=True))
-    assert told == ("1 rows of frame up to 2024-01-02 00:00:00 are in the run already and left out",)
+    assert told == ("1 rows of the table up to 2024-01-02 00:00:00 are in the run already and left out",)
 
 
 def test_rows_of_which_none_is_later_are_refused():

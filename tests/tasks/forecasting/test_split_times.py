@@ -100,5 +100,5 @@ def test_a_plan_may_have_parts_too():
     forecaster = Forecaster(**own).fit(frame[:-24])
     whole = frame.assign(date=times + HOUR).drop(columns="hour")
     same = Forecaster(**own).fit(whole[:-24])
-    plan = forecaster.predict(future_df=frame[-24:].drop(columns="price"))
+    plan = forecaster.predict(future_df=frame[-24:].drop(columns="price")).rename(columns={"ds": "date"})
     pd.testing.assert_frame_equal(plan, same.predict(future_df=whole[-24:].drop(columns="price")))

@@ -14,7 +14,10 @@ SERIES = {each.name: each for each in turned()}
 FAST = ("falls through zero at 202", "has a fraction from 230", "rises through zero at 200")
 WRONG = {
     **dict.fromkeys(
-        [*(f"drops below zero at {row}" for row in (202, 215, 225)), "grows, and is lost at 205"],
+        [
+            *(f"drops below zero at {row}" for row in (202, 215, 225)),
+            *(f"grows, and is lost at {row}" for row in (180, 205)),
+        ],
         "a level that training has not seen is far from the deviations of training, in which models are fitted",
     ),
     **dict.fromkeys(

@@ -29,6 +29,7 @@ FLOOR = 0.2
 """The least of a size relative to the usual one."""
 PRIOR, NARROW = 10.0, 0.9
 """Blocks of windows that the width counts for which classical models expect, and the part of it that is left."""
+TAILS = 5.0
 NARROWEST, WIDEST = 0.2, 20.0
 """Of widths relative to the usual one."""
 
@@ -179,14 +180,20 @@ class Bands(NamedTuple):
         $$|o_p' - o_{1/2}| = |o_p - o_{1/2}|^{1 - w} \, (|z_p| \, \sigma)^w, \qquad w = \frac{P}{B + P}$$
 
         Errors of B blocks out of time know what the models leave out; the models know how errors grow with the step and
-        how large they are by now, and count for P blocks. No band is less than `NARROW` w of the second.
+        how large they are by now, and count for P blocks. No band is less than `NARROW` w of the second. z are
+        quantiles of Student's t, of `TAILS` degrees of freedom, in units in which those of 80 % are the normal's: the
+        deviation itself changes.
         """
         if spread is None:
             return self
-        share, normal = PRIOR / (blocks + PRIOR), torch.special.ndtri(self.shares)[:, None, None]
-        middle, expected = self.offsets[len(self.shares) // 2].double(), normal.abs() * spread
+        from scipy.special import stdtrit  # takes longer to import than most of what is here
+
+        share = PRIOR / (blocks + PRIOR)
+        unit = NormalDist().inv_cdf(0.9) / stdtrit(TAILS, 0.9)
+        z = torch.from_numpy(unit * stdtrit(TAILS, self.shares.numpy()))[:, None, None]
+        middle, expected = self.offsets[len(self.shares) // 2].double(), z.abs() * spread
         sizes = (self.offsets - middle).abs() ** (1 - share) * expected**share
-        mixed = middle + normal.sign() * sizes.maximum(NARROW * share * expected)
+        mixed = middle + z.sign() * sizes.maximum(NARROW * share * expected)
         return self._replace(offsets=torch.where(spread > 0, mixed, self.offsets).to(self.offsets.dtype))
 
     def widths(self, spread: Callable[..., Tensor] | None, *inputs: Any) -> Tensor:

@@ -204,7 +204,7 @@ def join_processes(run: Run) -> None:
     for name, each in weights.items():
         if apart and name.endswith("ridge.weight"):
             weights[name] = torch.from_numpy(join_arrays(each.numpy(), 0))
-        if name == "own":  # weights of each series
+        if name in ("own", "later"):  # weights of each series
             weights[name] = torch.from_numpy(join_arrays(each.numpy(), 1))
     run.state = encode.join_state(run.state)
     if is_main():
