@@ -88,7 +88,7 @@ class Smoothing(Seasonal):
     gamma: Tensor
     phi: Tensor
     trend: Tensor
-    parts = ("level", "trend", "shape", "times")
+    parts: ClassVar[tuple[str, ...]] = ("level", "trend", "shape", "times")
     starts: ClassVar = {"alpha": 0.5, "beta": 0.0, "gamma": 0.0, "phi": 0.0, "trend": 0.0}
 
     def begin(self, value: Tensor, shift: Tensor) -> State:
