@@ -24,8 +24,8 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 64_900,
-    "functions": 4_310,
+    "lines": 64_860,
+    "functions": 4_300,
     "files with one reader": 22,
     "participle names": 48,
     "formatter switched off": 2,
