@@ -423,7 +423,7 @@ SERIES = (
     LeakSet("warmer rooms", clean_level, None, "fresh"),
 )
 TEXT = (
-    LeakSet("said he, he said", said_he, "any", "fresh", "said"),
+    LeakSet("said he, he said", said_he, "any", "fresh", "said|so he"),
     LeakSet("stars in the review", stars, "any", "fresh"),
     LeakSet("odd numbers of tickets", odd_tickets, "any", "fresh"),
     LeakSet("cut at a length", cut_at_length, "any", "fresh"),

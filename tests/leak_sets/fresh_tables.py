@@ -449,7 +449,7 @@ def weekends(draw: Draw) -> pd.DataFrame:
     """Sales of days, higher at the weekend."""
     date = pd.date_range("2020-01-01", periods=ROWS)
     price = draw.normal(3, 0.3, ROWS).round(2)
-    sales = 100 + 45 * (date.weekday >= 5) - 12 * price + draw.normal(0, 14, ROWS)
+    sales = 100 + 45 * (date.day_of_week >= 5) - 12 * price + draw.normal(0, 14, ROWS)
     return pd.DataFrame(
         {"date": date.date, "price": price, "rain": draw.gamma(1, 2, ROWS).round(1), "sales": sales.round()}
     )
@@ -638,7 +638,7 @@ COPIES = (
     ("seconds of a slow process", seconds_of_a_process),
 )
 SOUND = (
-    ("test that is right in 95 %", clean(right_test, "default")),
+    ("bureau that is right in 95 %", clean(right_test, "default")),
     ("ranger who is right in 95 %", clean(right_test_of_three, "tree")),
     ("three strong measurements", clean(strong_numbers, "left")),
     ("valuation to 5 %", clean(valued, "price")),

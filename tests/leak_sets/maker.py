@@ -13,9 +13,33 @@ Draw = np.random.Generator
 Maker = Callable[[Path, Draw], dict[str, Any]]
 Origin = Literal["own", "strange", "held", "fresh", "unseen"]
 FAMILIES = {
-    "copies": {"duplicates", "near", "overlap", "groups", "lines"},
-    "giveaway": {"copy", "formula", "lookup", "texts", "border", "painted"},
-    "future": {"shifted", "interpolated", "smoothed", "overlap", "quotes", "texts", "copy", "formula"},
+    "copies": {"duplicates", "near", "overlap", "groups", "lines", "neighbours", "names"},
+    "giveaway": {
+        "copy",
+        "formula",
+        "lookup",
+        "texts",
+        "border",
+        "painted",
+        "parts",
+        "pairs",
+        "names",
+        "rank",
+        "filled",
+        "form",
+    },
+    "future": {
+        "shifted",
+        "interpolated",
+        "smoothed",
+        "overlap",
+        "quotes",
+        "texts",
+        "copy",
+        "formula",
+        "rank",
+        "neighbours",
+    },
 }
 """Kinds of findings by which who knows no check would say that the leak is caught."""
 
