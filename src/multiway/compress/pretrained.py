@@ -13,7 +13,7 @@ from multiway import files
 from multiway.compress.budget import RankOptions
 from multiway.compress.kinds import transformers
 from multiway.compress.measuring import difference, layer_outputs
-from multiway.compress.plan import Plan, plan
+from multiway.compress.plans import Plan, plan
 from multiway.compress.recovering import distil
 from multiway.compress.rules import Rule
 from multiway.compress.storage import (

@@ -17,14 +17,13 @@ from multiway.compress.fits import Compressed
 from multiway.compress.kinds import features_of, layer_kind, transformers
 from multiway.compress.layers import build_layer, describe_layer
 from multiway.compress.page import becomes
+from multiway.compress.rules import SWAPS
 from multiway.compress.swap import is_swapped, require_record, swap_in, to_save
 from multiway.errors import ConfigError, MultiwayError, RunError, in_a_line
 from multiway.models.registry import Created, create_model
 from multiway.nn import CPConv, TTEmbedding, TuckerConv
 
 WEIGHTS, CONFIG = "weights.safetensors", "config.json"
-SWAPS = "compression.json"
-"""File of a folder that says what became of its layers."""
 FORMAT = 1
 
 
