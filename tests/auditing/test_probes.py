@@ -71,7 +71,8 @@ def test_an_identifier_that_was_given_class_by_class_is_found_and_a_good_test_is
     finding = check_column("record", number, labels.astype(float), parts_of(labels), classes=True)
     assert finding.severity == "error" and "column record alone tells the target" in finding.line()
     good = np.where(chance.random(ROWS) < 0.95, labels, 1 - labels) + 0.0
-    assert check_column("rapid", good, labels.astype(float), parts_of(labels), classes=True) is None
+    strong = check_column("rapid", good, labels.astype(float), parts_of(labels), classes=True)
+    assert strong.severity == "note" and "column rapid is strong" in strong.line()
 
 
 def test_cells_that_are_missing_for_one_class_only_are_found():

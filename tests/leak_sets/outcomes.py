@@ -16,6 +16,7 @@ from typing import Any, get_args
 import numpy as np
 
 from leak_sets import (
+    fresh,
     masks,
     scans,
     series,
@@ -31,15 +32,16 @@ from leak_sets.maker import LeakSet, Origin
 from multiway import workflows
 
 TASKS = {
-    "forecast": (*series.SETS, *strange_forecasts.SETS),
+    "forecast": (*series.SETS, *strange_forecasts.SETS, *fresh.SETS["forecast"]),
     "volumes": (*scans.SETS, *strange_images.VOLUMES),
     "segment": (*masks.SETS, *strange_images.MASKS),
     "stocks": (*stocks.SETS, *strange_forecasts.STOCKS),
-    "tabular": (*tables.SETS, *strange_tables.SETS),
-    "series": strange_series.SETS,
-    "text": strange_texts.SETS,
+    "tabular": (*tables.SETS, *strange_tables.SETS, *fresh.SETS["tabular"]),
+    "series": (*strange_series.SETS, *fresh.SETS["series"]),
+    "text": (*strange_texts.SETS, *fresh.SETS["text"]),
     "language": strange_texts.LANGUAGE,
-    "images": strange_images.SETS,
+    "images": (*strange_images.SETS, *fresh.SETS["images"]),
+    "arrays": fresh.SETS["arrays"],
 }
 
 
@@ -47,11 +49,12 @@ def main() -> None:
     """Audit every set of every task, or of some tasks; print a table of what was found."""
     parser = argparse.ArgumentParser(prog="python -m leak_sets.outcomes", description=__doc__)
     parser.add_argument("tasks", nargs="*", metavar="TASK", default=list(TASKS), help="all if none is given")
+    parser.add_argument("--origin", choices=get_args(Origin), help="sets of one origin alone")
     parser.add_argument("--out", type=Path, help="append one JSON line per task")
     chosen = parser.parse_args()
     rows = []
     for task in chosen.tasks:
-        sets = [audited(task, each) for each in TASKS[task]]
+        sets = [audited(task, each) for each in TASKS[task] if chosen.origin in (None, each.origin)]
         rows.append({"task": task, **summary(sets), "rows": sets})
         if chosen.out:
             with chosen.out.open("a") as file:
@@ -63,14 +66,15 @@ def audited(task: str, leak_set: LeakSet, seed: int = 0) -> dict[str, object]:
     """What the audit says of one set; a leak is caught where the finding that must say it is called a leak."""
     with tempfile.TemporaryDirectory() as folder:
         draw = np.random.default_rng([zlib.crc32(leak_set.name.encode()), seed])
-        report = workflows.audit(task, leak_set.make(Path(folder), draw))
-    kinds = sorted({finding.kind for finding in report.findings if finding.severity == "error"})
-    outcome = (
-        ("flagged" if kinds else "passed")
-        if leak_set.kind is None
-        else ("caught" if leak_set.kinds & set(kinds) else "missed")
-    )
-    return {"set": leak_set.name, "origin": leak_set.origin, "outcome": outcome, "leaks": kinds}
+        settings = leak_set.make(Path(folder), draw)
+        report = workflows.audit(**settings) if task == "arrays" else workflows.audit(task, settings)
+    leaks = [(finding.kind, finding.line()) for finding in report.findings if finding.severity == "error"]
+    return {
+        "set": leak_set.name,
+        "origin": leak_set.origin,
+        "outcome": leak_set.outcome(leaks),
+        "leaks": sorted({kind for kind, _ in leaks}),
+    }
 
 
 def summary(rows: list[dict[str, object]]) -> dict[str, object]:

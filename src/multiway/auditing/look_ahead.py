@@ -4,12 +4,13 @@ Also cells that hold later values to the last digit, and covariates that are the
 """
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from multiway.auditing.probes import is_cut
 from multiway.auditing.report import Verdict, finding, verdict_on
 from multiway.data.findings import quote
 from multiway.data.scaling import evenly
@@ -35,6 +36,10 @@ FEWEST_ROWS = 40
 Floats = NDArray[np.float64]
 TELLING = 0.95
 """Correlation with a target, in what the past of neither foretells, from which on a covariate is one in disguise."""
+HOLDING = 0.99
+"""The same from which on it holds the target, as a good forecast does not."""
+IN_STEP, MANY = 0.975, 100
+"""Share of the steps in which a rank of the target goes its way, and steps at which both change."""
 MADE = 0.98
 """Share of what the past of both leaves of a covariate's change, from which on it is made of the target's values."""
 SHIFTS = range(-3, 4)
@@ -195,23 +200,47 @@ def check_known_ahead(targets: Floats, names: Sequence[str], covariates: Mapping
         season: Steps in a season.
     """
     own, looked = _surprises(targets, season), set(evenly(len(names), MOST_PAIRED).tolist())
-    places = []
+    places: dict[bool, list[str]] = {True: [], False: []}
     for name, rows in covariates.items():
-        known = _surprises(rows, season)
+        known, total = _surprises(rows, season), _surprises(np.cumsum(targets, axis=0), season)
         for series, label in enumerate(names):
+            column, target = rows[:, min(series, rows.shape[1] - 1)], targets[:, series]
             at, strength = _strongest(own[:, series], known[:, min(series, known.shape[1] - 1)])
             if abs(strength) >= TELLING:
                 away = f"{abs(at)} step{'s' * (abs(at) > 1)} {'later' if at > 0 else 'before'}"
-                places.append(f"{name}: {abs(strength):.1%} of {label} {away if at else 'at its step'}")
+                said = f"{name}: {abs(strength):.1%} of {label} {away if at else 'at its step'}"
+                places[abs(strength) >= HOLDING].append(said)
             elif series in looked:
-                share = share_made_of(rows[:, min(series, rows.shape[1] - 1)], targets[:, series])
-                said = f"{name}: {share:.1%} of it is made of {label} at its step and after it"
-                places += [said] if share > MADE else []
-    if not places:
-        return f"no covariate that is said to be known ahead holds its target in disguise ({len(covariates)} looked at)"
-    rule = "covariates that are said to be known ahead tell the target beyond what its past does"
-    fix = "If they are only measured with it, name them as past, or leave them out."
-    return finding("known", "warning", rule, fix, places)
+                places[True] += [
+                    f"{name} {said} {label}" for said in _made_of(column, target, total[:, series], season)
+                ]
+    rule = "covariates that are said to be known ahead {} the target beyond what its past does"
+    if places[True]:
+        fix = "Such values are known only after it: name them as past, or leave them out."
+        return finding("known", "error", rule.format("hold"), fix, places[True])
+    if places[False]:
+        fix = "A good forecast may; if they are measured with the target, name them as past, or leave them out."
+        return finding("known", "note", rule.format("tell much of"), fix, places[False])
+    return f"no covariate that is said to be known ahead holds its target in disguise ({len(covariates)} looked at)"
+
+
+def _made_of(column: Floats, target: Floats, total: Floats, season: int) -> Iterator[str]:
+    """In what way a covariate is made of its target, if in any."""
+    share = share_made_of(column, target)
+    both = np.diff(column), np.diff(target)
+    moved = np.isfinite(both).all(0) & (both[0] != 0) & (both[1] != 0)
+    agree = float((np.sign(both[0]) == np.sign(both[1]))[moved].mean()) if moved.sum() >= MANY else 0.0
+    summed, strength = _surprises(column[:, None], season)[:, 0], 0.0
+    if len(np.unique(column[~np.isnan(column)])) >= FEWEST:
+        _, strength = _strongest(total, summed, (0,))
+    if share > MADE:
+        yield f"has {share:.1%} that is made, at its step and after it, of"
+    elif max(agree, 1 - agree if agree else 0.0) > IN_STEP:
+        yield f"is a rank at the same step: in {max(agree, 1 - agree):.1%} of the steps it rises as does"
+    elif abs(strength) > HOLDING:
+        yield "is the running total, of this step too, of"
+    elif is_cut(column, target):
+        yield "is set where a threshold is passed by"
 
 
 def share_made_of(covariate: Floats, target: Floats) -> float:
@@ -245,10 +274,10 @@ def _surprises(rows: Floats, season: int) -> Floats:
     return steps[season:] - steps[:-season] if 1 < season < len(steps) // 2 else steps
 
 
-def _strongest(own: Floats, other: Floats) -> tuple[int, float]:
+def _strongest(own: Floats, other: Floats, shifts: Iterable[int] = SHIFTS) -> tuple[int, float]:
     """The shift of the target at which the correlation is strongest, and that correlation."""
     strongest = (0, 0.0)
-    for shift in SHIFTS:
+    for shift in shifts:
         x, y = (other[max(0, -shift) : len(other) - max(0, shift)], own[max(0, shift) : len(own) + min(0, shift)])
         both = ~np.isnan(x) & ~np.isnan(y)
         changes = both & (x != 0) & (y != 0)

@@ -46,6 +46,7 @@ def check_lookup(
     block: int = 1,
     draws: int = 1000,
     seed: int = 0,
+    least: float = LEAK,
 ) -> Verdict | None:
     """Score the best look-up and the commonest class.
 
@@ -61,6 +62,7 @@ def check_lookup(
         block: Neighbouring groups that are drawn together for the interval.
         draws: Bootstrap samples.
         seed: Of the bootstrap.
+        least: Share of the errors that a leak surely removes.
     """
     if not len(train_labels) or not len(test_labels):
         return None
@@ -80,7 +82,7 @@ def check_lookup(
         return f"{what} does not tell {target}: a look-up of {facts} gives {scores} on {count} labels, {baseline}"
     return finding(
         "lookup",
-        "error" if low > LEAK else "warning",
+        "error" if low > least else "warning",
         f"{what} tells {target}: a look-up of {facts}, learnt on train, gives {scores} on {count} labels; "
         f"{baseline}, and of its errors {100 * low:.0f} to {100 * high:.0f} % are removed (95 % interval)",
         "Report this rule with every model; a score near it is no skill.",

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.auditing.probes import Floats, Ints, Parts, ProbeErrors
+from multiway.auditing.probes import Floats, Ints, Parts, ProbeErrors, questions_of
 from multiway.auditing.report import Verdict, finding
 
 SIDE = 8
@@ -22,8 +22,8 @@ OUTSIDE = 0.002
 PAINTED = 0.8
 """Share of the marked images that must be so."""
 FEWEST_MARKED = 3
-MOST_CLASSES = 12
-"""Classes up to which each is told from the rest."""
+LEAST_SIDE, MOST_POINTS, LOOKED_AT = 12, 48, 4
+"""Pixels of an image whose points are looked at, points along an axis, and those that are judged."""
 
 
 class Faces:
@@ -32,6 +32,7 @@ class Faces:
     def __init__(self) -> None:
         self.outside: list[Floats] = []
         self.inside: list[Floats] = []
+        self.points: list[Floats] = []
 
     def add(self, image: NDArray[Any]) -> None:
         """Take in one image `(channels, *sizes)`."""
@@ -39,6 +40,8 @@ class Faces:
         fields = _fields(image, [(0, size - 1) for size in sizes])
         corners = image[np.ix_(range(len(image)), *[(0, -1)] * len(sizes))]
         self.outside.append(np.concatenate([fields, corners.ravel()]))
+        if image.ndim == 3 and min(sizes) >= LEAST_SIDE:
+            self.points.append(_shrink(image.astype(np.float64).mean(0)))
         cuts = [slice(cut, -cut if size > 2 * cut else None) for size in sizes for cut in [max(size // 8, 1)]]
         core = image[(slice(None), *cuts)]  # without an eighth on either side of each axis
         self.inside.append(_fields(core, [tuple(size * part // 4 for part in (1, 2, 3)) for size in core.shape[1:]]))
@@ -48,10 +51,8 @@ class Faces:
         if len({len(row) for row in self.outside}) > 1:
             return None
         border, inside = np.stack(self.outside), np.stack(self.inside)
-        questions, classes = [(target, labels)], np.unique(labels)
-        if 2 < len(classes) <= MOST_CLASSES:  # a mark on one class alone tells it from the rest
-            questions += [(f"{target}, one from the rest", (labels == each).astype(np.int64)) for each in classes]
-        for told, kinds in questions:
+        for number, kinds in enumerate(questions_of(labels)):  # a mark on one class alone tells it from the rest
+            told = f"{target}, one from the rest" if number else target
             best = _best(border, kinds, parts)
             if best.sure_gain > SURE and best.gain > (within := _best(inside, kinds, parts)).gain + AHEAD:
                 return finding(
@@ -61,6 +62,14 @@ class Faces:
                     f"{best.count} errors on cases held out, the best of the inside {within.count}, the commonest "
                     f"class {best.usual}",
                     "Cut or fill the border alike for all cases.",
+                )
+            if self.points and (mark := _mark(np.stack(self.points), kinds, parts)) is not None:
+                return finding(
+                    "border",
+                    "error",
+                    f"a point near the border of the {what} tells {told}: its level makes {mark[0].count} errors on "
+                    f"cases held out, the best of the middle {mark[1].count}, the commonest class {mark[0].usual}",
+                    "Cover or cut what is written into the images.",
                 )
         return f"the border of the {what} does not tell {target} better than the inside does"
 
@@ -77,6 +86,34 @@ def _fields(image: NDArray[Any], places: Sequence[Sequence[int]]) -> Floats:
             plane = np.add.reduceat(plane, edges[:-1], across) / widths
         fields.append(plane.ravel())
     return np.concatenate(fields)
+
+
+def _shrink(image: Floats) -> Floats:
+    """Means of blocks, at most `MOST_POINTS` along an axis."""
+    for axis in (0, 1):
+        step = -(-image.shape[axis] // MOST_POINTS)
+        if step > 1:
+            image = np.add.reduceat(image, np.arange(0, image.shape[axis], step), axis) / step
+    return image
+
+
+def _mark(points: Floats, labels: Ints, parts: Parts) -> tuple[ProbeErrors, ProbeErrors] | None:
+    """What the most telling point of the outer quarters says, and that of the middle, where only the former tells."""
+    learnt = parts[-1][0]
+    levels, classes = points[learnt], np.unique(labels[learnt])
+    means = np.stack([levels[labels[learnt] == each].mean(0) for each in classes])
+    strength = means.std(0) / (levels.std(0) + 1e-9 * np.ptp(points) + 1e-300)
+    inner = np.zeros(strength.shape, np.bool_)
+    inner[tuple(slice(size // 4, size - size // 4) for size in strength.shape)] = True
+    outer, middle = (
+        _best(
+            points.reshape(len(points), -1)[:, np.argsort(-np.where(where, strength, -1), axis=None)[:LOOKED_AT]],
+            labels,
+            parts,
+        )
+        for where in (~inner, inner)
+    )
+    return (outer, middle) if outer.sure_gain > SURE and outer.gain > middle.gain + AHEAD else None
 
 
 def _best(columns: Floats, labels: Ints, parts: Parts) -> ProbeErrors:

@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import scipy.fft
 from numpy.typing import NDArray
 
 from multiway.auditing.lookup import half_of
 from multiway.auditing.marks import Faces
 from multiway.auditing.near import FEWEST, near_verdict, search, thin_rows, unit_rows
-from multiway.auditing.probes import class_numbers, split_halves
-from multiway.auditing.report import Verdict
+from multiway.auditing.probes import Parts, ProbeErrors, class_numbers, questions_of, split_halves
+from multiway.auditing.report import Verdict, finding
 from multiway.data.scaling import evenly
 
 SIDE = 16
@@ -32,8 +33,29 @@ CANDIDATES = 4
 """Training images, by the size of their frequencies, that are laid over an image."""
 MOST_TRAIN, MOST_REST = 2000, 1000
 """Images whose borders are compared."""
+BLOCK, MOST_BLOCKS, SILENT = 8, 64, 1.5
+"""Pixels of a block of JPEG, blocks that are looked at, and the size of a wave that rounding leaves, of 255."""
+OF_FORM = 0.5
+"""Share of the commonest class's errors that how images were stored must surely remove."""
 MOST_VALUES, FINEST = 5000, 1e-3
 """Intensities that are looked at, and the share of their range from which on a step says something."""
+
+
+def grid_of(image: NDArray[Any]) -> float:
+    """How much more of the detail of blocks of eight is 0 where JPEG lays them than half a block away."""
+    grey = image.astype(np.float64).mean(0)
+    if min(grey.shape) < 3 * BLOCK:
+        return 0.0
+    grey *= 255 / max(float(np.abs(grey).max()), 1e-300)
+    shares = []
+    for start in (0, BLOCK // 2):
+        part = grey[start:, start:]
+        rows, columns = (size // BLOCK for size in part.shape)
+        blocks = part[: rows * BLOCK, : columns * BLOCK].reshape(rows, BLOCK, columns, BLOCK).swapaxes(1, 2)
+        blocks = thin_rows(blocks.reshape(-1, BLOCK, BLOCK), MOST_BLOCKS)
+        waves = scipy.fft.dctn(blocks, axes=(1, 2), norm="ortho").reshape(len(blocks), -1)[:, 1:]
+        shares.append(float((np.abs(waves) < SILENT).mean()))
+    return shares[0] - shares[1]
 
 
 class Common:
@@ -195,11 +217,14 @@ class Traces:
     def __init__(self) -> None:
         self.details, self.faces = Details(), Faces()
         self.steps: list[float] = []
+        self.grids: list[float] = []
 
     def add(self, image: NDArray[Any]) -> None:
         """Take in one image `(channels, *sizes)`."""
         self.details.add(image)
         self.faces.add(image)
+        if image.ndim == 3:
+            self.grids.append(grid_of(image))
         values = np.unique(thin_rows(image.ravel(), MOST_VALUES)).astype(np.float64)
         gap = float(np.diff(values).min(initial=np.inf))
         self.steps.append(round(gap, 9) if gap > FINEST * np.ptp(values) and np.isfinite(gap) else 0.0)
@@ -221,4 +246,21 @@ class Traces:
         train, rest = splits["train"], [rows for name, rows in splits.items() if name != "train"]
         if rest:
             chosen = thin_rows(train, MOST_TRAIN), thin_rows(np.concatenate(rest), MOST_REST)
-            yield self.faces.check(classes, split_halves(*chosen, classes, own), target)
+            parts = split_halves(*chosen, classes, own)
+            yield self.faces.check(classes, parts, target)
+            if self.grids:
+                yield self._check_form(classes, parts, target)
+
+    def _check_form(self, classes: Ints, parts: Parts, target: str) -> Verdict:
+        """Whether the levels that occur, or a grid of packing, tell the class."""
+        facts = {"the step between its levels": self.steps, "how much it was packed in blocks of eight": self.grids}
+        for what, values in facts.items():
+            for labels in questions_of(classes):
+                errors = ProbeErrors.of_column(np.array(values, np.float64), labels, parts)
+                if errors.sure_gain > OF_FORM:
+                    rule = (
+                        f"how images were stored tells {target}: {what} makes {errors.count} errors on images held out"
+                    )
+                    fix = "Store all classes alike: pack or round every image in the same way."
+                    return finding("form", "error", f"{rule}, the commonest class {errors.usual}", fix)
+        return f"how images were stored does not tell {target}"

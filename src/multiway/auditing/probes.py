@@ -28,6 +28,12 @@ VARIED = 0.01
 CHANCE = 0.02
 """Chance that shares of classes agree with a column so closely."""
 MOST_DIGITS, MOST_CLASSES = 6, 12
+CROSSED, FEWEST_STEPS = 0.002, 5
+"""Share of the rows whose target lies in the range of another step of a column, and rows of a step at least."""
+CLOSE = 3.0
+"""A cut between rows leaves a gap of at most so many usual ones."""
+FEWEST_CUT, MOST_STEPS = 10, 100
+"""Rows of all steps but the largest one at least, and steps at most."""
 
 
 def split_halves(train: Ints, rest: Ints, labels: Ints, groups: Ints | None = None) -> Parts:
@@ -42,6 +48,7 @@ class ProbeErrors:
 
     count: int
     usual: int
+    rows: int
 
     @property
     def gain(self) -> float:
@@ -53,12 +60,36 @@ class ProbeErrors:
         """Share that is removed at least, with the upper bound of a Poisson count in place of the errors."""
         return 1 - (self.count + 2 * float(np.sqrt(self.count)) + 3) / max(self.usual, 1)
 
+    @property
+    def share(self) -> float:
+        """Of the rows that surely are errors at most, with the same bound."""
+        return (self.count + 2 * float(np.sqrt(self.count)) + 3) / max(self.rows, 1)
+
     @classmethod
-    def of_column(cls, column: Floats, labels: Ints, parts: Parts) -> Self:
+    def of_column(cls, column: Floats, labels: Ints, parts: Parts, neighbours: int = NEIGHBOURS) -> Self:
         """Errors of the nearest training rows' vote."""
-        wrong = [votes(column[learnt], labels[learnt], column[judged]) != labels[judged] for learnt, judged in parts]
+        said = [votes(column[learnt], labels[learnt], column[judged], neighbours) for learnt, judged in parts]
+        return cls.of_said(said, labels, parts)
+
+    @classmethod
+    def of_codes(cls, codes: Floats, labels: Ints, parts: Parts) -> Self:
+        """Errors of the commonest class of each code in the training rows; of all where a code is new."""
+        numbers, classes = pd.factorize(codes, use_na_sentinel=False)[0], int(labels.max()) + 1
+        said = []
+        for learnt, judged in parts:
+            table = np.bincount(numbers[learnt] * classes + labels[learnt], minlength=(numbers.max() + 1) * classes)
+            table = table.reshape(-1, classes)
+            table[table.sum(1) == 0] = table.sum(0)
+            said.append(table.argmax(1)[numbers[judged]])
+        return cls.of_said(said, labels, parts)
+
+    @classmethod
+    def of_said(cls, said: Sequence[Ints], labels: Ints, parts: Parts) -> Self:
+        """Errors of what is said of the rows that are judged."""
+        wrong = [each != labels[judged] for each, (_, judged) in zip(said, parts, strict=True)]
         commonest = [np.bincount(labels[learnt]).argmax() != labels[judged] for learnt, judged in parts]
-        return cls(*(int(np.concatenate(counts).sum()) for counts in (wrong, commonest)))
+        count, usual = (int(np.concatenate(flags).sum()) for flags in (wrong, commonest))
+        return cls(count, usual, sum(map(len, wrong)))
 
 
 def class_numbers(values: Iterable[Hashable]) -> Ints:
@@ -67,13 +98,20 @@ def class_numbers(values: Iterable[Hashable]) -> Ints:
     return np.array([numbers.setdefault(value, len(numbers)) for value in values], np.int64)
 
 
-def votes(known: Floats, labels: Ints, queries: Floats) -> Ints:
+def questions_of(labels: Ints) -> list[Ints]:
+    """Labels, and of three classes or some more each class against the rest."""
+    classes = np.unique(labels)
+    each = [(labels == one).astype(np.int64) for one in classes] if 2 < len(classes) <= MOST_CLASSES else []
+    return [labels, *each]
+
+
+def votes(known: Floats, labels: Ints, queries: Floats, neighbours: int = NEIGHBOURS) -> Ints:
     """Commonest class of the nearest known rows by one column; missing cells are near each other."""
     known, queries = (np.where(np.isnan(column), -np.inf, column) for column in (known, queries))
     order = np.argsort(known, kind="stable")
     ordered = known[order]
     middle = (np.searchsorted(ordered, queries) + np.searchsorted(ordered, queries, "right")) // 2
-    count = min(NEIGHBOURS, len(known))
+    count = min(neighbours, len(known))
     first = np.clip(middle - count // 2, 0, len(known) - count)
     near = labels[order][first[:, None] + np.arange(count)]
     classes = int(labels.max()) + 1
@@ -90,7 +128,7 @@ def r2_of_column(column: Floats, target: Floats, parts: Parts) -> float:
         values, code = np.unique(column[learnt], return_inverse=True)
         said.append(np.interp(column[judged], values, np.bincount(code, ranks[learnt]) / np.bincount(code)))
     truth = np.concatenate([ranks[judged] for _, judged in parts])
-    return _r2(np.concatenate(said), truth)
+    return share_explained(np.concatenate(said), truth)
 
 
 def r2_of_sum(columns: Floats, target: Floats, learnt: Ints, judged: Ints) -> float:
@@ -98,7 +136,7 @@ def r2_of_sum(columns: Floats, target: Floats, learnt: Ints, judged: Ints) -> fl
     centre, spread = columns[learnt].mean(0), columns[learnt].std(0)
     scaled = (columns - centre) / np.where(spread > 0, spread, 1)
     weights = ridge(scaled[learnt], target[learnt] - target[learnt].mean())
-    return _r2(scaled[judged] @ weights + target[learnt].mean(), target[judged])
+    return share_explained(scaled[judged] @ weights + target[learnt].mean(), target[judged])
 
 
 def ridge(columns: Floats, target: Floats, share: float = RIDGE) -> Floats:
@@ -108,7 +146,8 @@ def ridge(columns: Floats, target: Floats, share: float = RIDGE) -> Floats:
     return np.asarray(np.linalg.solve(square + size * np.eye(len(square)), columns.T @ target))
 
 
-def _r2(said: Floats, truth: Floats) -> float:
+def share_explained(said: Floats, truth: Floats) -> float:
+    """R²; 0 where the truth never varies."""
     spread = np.square(truth - truth.mean()).sum()
     return float(1 - np.square(truth - said).sum() / spread) if spread > 0 else 0.0
 
@@ -155,3 +194,27 @@ def _agrees(shares: Floats, group: Ints, told: NDArray[np.bool_], reach: float) 
     deviation = np.sqrt(shares[mixed] * (1 - shares[mixed]) / count[mixed])
     near = 0.8 * np.maximum(reach, 0.5 / count[mixed]) / deviation  # of a normal density about the share
     return bool(np.minimum(near, 1).prod() < CHANCE)
+
+
+def is_cut(column: Floats, target: Floats) -> bool:
+    """Whether a column of few steps parts the target into ranges that touch, and do not cross.
+
+    Honest classes of numbers overlap, or lie apart; a cut through a crowd of values does neither.
+    """
+    known = np.isfinite(column) & np.isfinite(target)
+    steps, code, count = np.unique(column[known], return_inverse=True, return_counts=True)
+    if not 2 <= len(steps) <= known.sum() / FEWEST_STEPS or np.sort(count)[-2] < FEWEST_CUT:
+        return False
+    values = target[known] if np.corrcoef(code, target[known])[0, 1] > 0 else -target[known]
+    ranges = pd.Series(values).groupby(code).agg(["min", "max"]).to_numpy()
+    above = np.maximum.accumulate(ranges[:, 1])[:-1]
+    crossed = sum(
+        int(((values < low) & (code > step)).sum()) for step, low in enumerate(above) if len(steps) <= MOST_STEPS
+    )
+    if len(steps) > MOST_STEPS or crossed > CROSSED * known.sum():
+        return False
+    gaps = np.diff(np.sort(values))
+    usual = np.quantile(gaps[gaps > 0], 0.9) if (gaps > 0).any() else 0.0
+    near = [low <= high + CLOSE * usual for high, low in zip(above, ranges[1:, 0], strict=True)]
+    inner = [len(np.unique(values[code == step])) > 2 for step in range(len(steps)) if count[step] >= FEWEST_STEPS]
+    return bool(np.mean(near) > 0.5 and np.mean(inner) > 0.5)

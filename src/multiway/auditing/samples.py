@@ -9,16 +9,22 @@ from numpy.typing import NDArray
 
 from multiway.auditing.agreement import check_statistics
 from multiway.auditing.duplicates import by_split, check_duplicates, check_groups, check_one_label, sample_digest
-from multiway.auditing.lookup import check_lookup
+from multiway.auditing.giveaways import Asked, check_names
+from multiway.auditing.lookup import LEAK, check_lookup
 from multiway.auditing.marks import Faces
+from multiway.auditing.near import thin_rows
 from multiway.auditing.near_series import check_near_series, check_pieces
+from multiway.auditing.parts import decimals_of
 from multiway.auditing.probes import class_numbers, split_halves
 from multiway.auditing.report import AuditReport, Verdict
 from multiway.data import Finding
 from multiway.data.findings import quote
-from multiway.data.samples import Prepared
+from multiway.data.samples import Cells, Prepared
 from multiway.data.scaling import Scaler
 from multiway.data.sources.series import Values, lengths_of, missing_of
+
+MOST_STEPS = 60
+"""Of a series, by whose digits its form is judged."""
 
 
 def report_on_samples(prepared: Prepared[Any, Any], verdicts: Iterable[Verdict | None], word: str = "") -> AuditReport:
@@ -47,11 +53,13 @@ def check_codes(
     *,
     each: bool = False,
     judged: Sequence[str] = ("test",),
+    least: float = LEAK,
 ) -> Verdict | None:
     """What whole numbers of each sample tell of its class on rows held out, by a table of the training rows.
 
     judged: Splits that are held out.
     each: Also whether they tell one class of several from the rest, where a word may do so honestly and a form may not.
+    least: Share of the errors that a leak surely removes.
     """
     train, test = prepared.rows("train"), np.concatenate([prepared.rows(split) for split in judged])
     seen, later = ({name: column[rows] for name, column in codes.items()} for rows in (train, test))
@@ -59,7 +67,9 @@ def check_codes(
 
     def told(labels: NDArray[np.int64], target: str) -> Verdict | None:
         held = " and ".join(judged)
-        return check_lookup(seen, labels[train], later, labels[test], what=what, target=target, held=held, draws=200)
+        return check_lookup(
+            seen, labels[train], later, labels[test], what=what, target=target, held=held, draws=200, least=least
+        )
 
     alone = [(truth == place, quote(name)) for place, name in enumerate(classes)] if each and len(classes) > 2 else []
     every = [told(truth, target), *(told(is_one.astype(np.int64), f"class {name}") for is_one, name in alone)]
@@ -101,10 +111,35 @@ def _verdicts(prepared: Prepared[Values, Any], used: Scaler | None) -> Iterator[
         yield check_codes(prepared, facts, "the length of a series and its missing values", each=True)
     else:
         yield "all series have one length, and as many missing values"
+    rest = np.concatenate([prepared.rows(split) for split in ("validation", "test")])
+    groups = class_numbers(names if series.groups is None else series.groups)
+    parts = split_halves(prepared.rows("train"), rest, series.truth, groups)
+    forms = {name: codes for name, codes in forms_of(series.inputs).items() if len(np.unique(codes)) > 1}
+    if forms:
+        yield check_codes(prepared, forms, "how a series was stored", each=True)
+    yield from check_names(summaries_of(series.inputs, series.columns), Asked(series.truth * 1.0, series.truth, parts))
     faces = Faces()  # the first or last step may tell the class as none inside does, where a trigger was left in
     for values in series.inputs:
         faces.add(values.T)
-    groups = class_numbers(names if series.groups is None else series.groups)
-    rest = np.concatenate([prepared.rows(split) for split in ("validation", "test")])
-    yield faces.check(series.truth, split_halves(prepared.rows("train"), rest, series.truth, groups), what="series")
+    yield faces.check(series.truth, parts, what="series")
     yield check_scaling(prepared, used, series.columns, rows="training series")
+
+
+def forms_of(values: Values) -> dict[str, NDArray[np.int64]]:
+    """What of series `(series, steps, variates)` is no signal: digits, variates that stand still, level ends."""
+    known = np.nan_to_num(values)
+    still = (known[:, 1:] == known[:, :-1]) & np.isfinite(values[:, 1:])
+    ends = {"steps that stand still at the end": still[:, ::-1], "steps that stand still at the start": still}
+    return {
+        "digits after the point": decimals_of(thin_rows(known.swapaxes(0, 1), MOST_STEPS)).max((0, 2)),
+        "which variates never change": class_numbers(map(bytes, still.all(1))),
+        **{name: np.logical_and.accumulate(steps.all(2), 1).sum(1) for name, steps in ends.items()},
+    }
+
+
+def summaries_of(values: Values, columns: Sequence[str]) -> Cells:
+    """The mean of each variate of each series, as rows."""
+    known = np.isfinite(values)
+    means = np.where(known, values, 0).sum(1) / np.maximum(known.sum(1), 1)
+    names = tuple(f"mean of {name}" for name in columns)
+    return Cells(numbers=means, words=np.empty((len(means), 0), object), of_numbers=names, of_words=())

@@ -3,6 +3,7 @@
 One column alone gives it away, or a formula of several, or a column that knows the target of later rows.
 """
 
+import dataclasses
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -12,6 +13,15 @@ from numpy.typing import NDArray
 
 from multiway.auditing import probes
 from multiway.auditing.duplicates import chance_of_repeats
+from multiway.auditing.giveaways import (
+    Asked,
+    check_filled,
+    check_names,
+    check_neighbours,
+    check_pairs,
+    check_parts,
+    check_ranks,
+)
 from multiway.auditing.look_ahead import check_later
 from multiway.auditing.near import check_near_rows
 from multiway.auditing.probes import Floats, Ints, Parts, ProbeErrors
@@ -32,6 +42,12 @@ TOLERATED = 0.01
 """Share of a split's rows that may repeat training rows; more where few values make it likely."""
 SURE = 0.94
 """Share of the commonest class's errors that one column must surely remove; honest ones remove less."""
+MARGIN = 0.06
+"""By how much the share may be less, surely, as few rows leave room for doubt."""
+EXACT = 0.02
+"""Share of rows that a copy of the classes may get wrong: what is measured errs more often, however strong it is."""
+STRONG, STRONG_R2 = 0.75, 0.95
+"""The same of a column that is noted as strong, which is no leak."""
 COPY = 0.998
 """R² of the ranks that one column of numbers must reach."""
 FORMULA = 0.9999
@@ -107,9 +123,12 @@ def copies_of_target(table: Samples[Cells]) -> list[str]:
 
 def _tells(codes: pd.Series, target: pd.Series) -> bool:
     """Whether the commonest class of each value is that of nearly all rows, and rows share values."""
-    counts = pd.crosstab(codes, target).to_numpy()
+    classes = int(target.max()) + 1
+    table = np.bincount((codes.to_numpy() + 1) * classes + target.to_numpy())
+    counts = np.pad(table, (0, -len(table) % classes)).reshape(-1, classes)
+    counts = counts[counts.any(1)]
     errors, usual = len(target) - counts.max(1).sum(), len(target) - counts.sum(0).max()
-    return bool(len(counts) <= len(target) / 2 and errors <= NEARLY * usual)
+    return bool(len(counts) <= len(target) / 2 and errors <= min(NEARLY * usual, EXACT * len(target)))
 
 
 def check_giveaways(prepared: Prepared[Cells, Any], known: Collection[str] = ()) -> Iterator[Verdict | None]:
@@ -128,6 +147,15 @@ def check_giveaways(prepared: Prepared[Cells, Any], known: Collection[str] = ())
             yield check_mean(name, column, target, table.labels)
     if table.labels is not None:
         yield from check_cells(cells, table.labels, parts, known)
+        yield from check_filled(numbers, table.labels)
+    else:
+        yield from check_ranks(cells, target)
+    asked = Asked(target, table.labels, parts)
+    if len(table) >= LEAST_ROWS:
+        others = drop_columns(cells, known)
+        for check in (check_parts, check_pairs, check_names):
+            yield from check(others, asked)
+        yield check_neighbours(cells.numbers, asked, train, rest)
     yield check_near_rows(cells.numbers, train, rest)
     if table.labels is None:
         words = dict(zip(cells.of_words, cells.words.T, strict=True))
@@ -136,6 +164,20 @@ def check_giveaways(prepared: Prepared[Cells, Any], known: Collection[str] = ())
         yield from check_later(numbers, target, np.argsort(table.times, kind="stable"), DROP)
     elif table.labels is not None:
         yield check_row_order(table.labels, parts, prepared.rows(""))
+
+
+def drop_columns(cells: Cells, names: Collection[str]) -> Cells:
+    """Cells without some columns."""
+    numbers, words = (
+        [place for place, name in enumerate(every) if name not in names] for every in (cells.of_numbers, cells.of_words)
+    )
+    return dataclasses.replace(
+        cells,
+        numbers=cells.numbers[:, numbers],
+        words=cells.words[:, words],
+        of_numbers=tuple(cells.of_numbers[place] for place in numbers),
+        of_words=tuple(cells.of_words[place] for place in words),
+    )
 
 
 def _rest(prepared: Prepared[Cells, Any]) -> Ints:
@@ -149,10 +191,10 @@ def check_column(name: str, column: Floats, target: Floats, parts: Parts, *, cla
     if classes:
         return _verdict(f"column {quote(name)}", column, target.astype(np.int64), parts)
     explained = probes.r2_of_column(column, target, parts)
-    if explained <= COPY:
-        return None
     said = f"{explained:.3%} of the variance of its ranks on rows held out"
-    return finding("copy", "error", f"column {quote(name)} alone tells the target: {said}", DROP)
+    if explained > COPY:
+        return finding("copy", "error", f"column {quote(name)} alone tells the target: {said}", DROP)
+    return strong(f"column {quote(name)}", said) if explained > STRONG_R2 else None
 
 
 def check_mean(name: str, column: Floats, target: Floats, labels: Ints | None) -> Verdict | None:
@@ -180,10 +222,16 @@ def _verdict(what: str, column: Floats, labels: Ints, parts: Parts) -> Verdict |
     if any(len(learnt) < probes.NEIGHBOURS for learnt, _ in parts) or sum(len(rows) for _, rows in parts) < LEAST_ROWS:
         return None
     errors = ProbeErrors.of_column(column, labels, parts)
-    if errors.sure_gain <= SURE:
-        return None
     said = f"{errors.count} errors on rows held out, where the commonest class makes {errors.usual}"
-    return finding("copy", "error", f"{what} alone tells the target: {said}", DROP)
+    if errors.gain > SURE and errors.sure_gain > SURE - MARGIN and errors.count <= EXACT * errors.rows:
+        return finding("copy", "error", f"{what} alone tells the target: {said}", DROP)
+    return strong(what, said) if errors.sure_gain > STRONG else None
+
+
+def strong(what: str, said: str) -> Finding:
+    """A note on a column that tells much, which is what columns are for."""
+    rule = f"{what} is strong: {said}. That is a leak only if it is written after the target is known"
+    return finding("strong", "note", rule, ("Look when it is written, and train once without it (", NAMED, ")."))
 
 
 def check_formula(

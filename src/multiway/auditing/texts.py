@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.auditing.duplicates import check_one_label
-from multiway.auditing.lookup import interval_removed
+from multiway.auditing.lookup import LEAK, interval_removed
 from multiway.auditing.near import thin_rows
 from multiway.auditing.near_texts import check_near_texts
 from multiway.auditing.probes import ridge
@@ -25,7 +25,10 @@ from multiway.data.findings import quote
 from multiway.data.samples import Prepared
 from multiway.errors import Fix
 
-WORD = re.compile(r"\w+")
+WORD, NUMBER = re.compile(r"\w+"), re.compile(r"\d+")
+SURE_IF = (
+    "Strength is no leak. It is one if this was written after the class was known: look where such texts come from."
+)
 TOLERATED = 0.01
 """Share of a split whose texts may be in another one and still be a warning."""
 HELD_OUT = ("validation", "test")
@@ -67,7 +70,7 @@ def _verdicts(prepared: Prepared[Any, Any]) -> Iterator[Verdict | None]:
     yield _mild(check_near_texts(texts, splits["train"], splits["validation"], "validation"))
     yield check_near_texts(texts, splits["train"], splits["test"], "test")
     yield _mild(check_one_label(digests, [prepared.state.classes[label] for label in samples.truth], names, "text"))
-    yield _form(prepared, texts)
+    yield from _form(prepared, texts)
     yield _tokens(prepared, texts)
 
 
@@ -76,24 +79,43 @@ def _mild(verdict: Verdict) -> Verdict:
     return dataclasses.replace(verdict, severity="warning") if isinstance(verdict, Finding) else verdict
 
 
-def _form(prepared: Prepared[Any, Any], texts: Sequence[str]) -> Verdict | None:
-    """What length and last mark tell of the class, without a look at any word."""
+def _form(prepared: Prepared[Any, Any], texts: Sequence[str]) -> Iterator[Verdict | None]:
+    """What length, last mark and numbers tell of the class, without a look at any word."""
     train = prepared.splits["train"]
+    words, letters = np.array([len(text.split()) for text in texts]), np.array([len(text) for text in texts])
+    lengths = {"words": _bin_lengths(words, train), "letters": _bin_lengths(letters, train)}
+    yield _strong(check_codes(prepared, lengths, "the length of a text", "its class", least=TOLD))
+    numbers = [NUMBER.findall(text) for text in texts]
+    first, last = ([int(found[place][-9:]) if found else -1 for found in numbers] for place in (0, -1))
     facts = {
-        "words": np.array([len(text.split()) for text in texts]),
-        "letters": np.array([len(text) for text in texts]),
         "last mark": np.array([0 if text[-1:].isalnum() else ord(text[-1:] or " ") for text in texts]),
+        "whether it has the commonest length": (letters == np.bincount(letters[train]).argmax()).astype(np.int64),
+        "whether its first number is odd": np.array([each % 2 if each >= 0 else -1 for each in first]),
+        "last digit of its first number": np.array([each % 10 if each >= 0 else -1 for each in first]),
+        "whether its last number is odd": np.array([each % 2 if each >= 0 else -1 for each in last]),
     }
-    codes = {name: _bin_lengths(values, train) if name != "last mark" else values for name, values in facts.items()}
-    return check_codes(prepared, codes, "the form of a text", "its class")
+    varied = {name: codes for name, codes in facts.items() if len(np.unique(codes)) > 1}
+    if varied:
+        yield check_codes(prepared, varied, "the form of a text", "its class")
+    value = _bin_lengths(np.array(first), train)
+    if len(np.unique(value)) > 1:
+        codes = {"its first number": value}
+        yield _strong(check_codes(prepared, codes, "the first number of a text", "its class", least=TOLD))
+
+
+def _strong(verdict: Verdict | None) -> Verdict | None:
+    """A note in place of a warning: what tells may honestly do so."""
+    if isinstance(verdict, Finding) and verdict.severity == "warning":
+        return dataclasses.replace(verdict, kind="strong", severity="note", fix=SURE_IF)
+    return verdict
 
 
 def _tokens(prepared: Prepared[Any, Any], texts: Sequence[str]) -> Verdict | None:
-    """What one word, mark, capital or blank tells of the class alone, which honest words seldom do."""
-    told = [
-        check_codes(prepared, {f"token {token}": codes}, "one token of a text", "its class", judged=HELD_OUT)
-        for token, codes in telling_tokens(texts, prepared.raw.truth, prepared.splits["train"], TOKENS)
-    ]
+    """What one word, pair of words, mark, capital or blank tells of the class alone, which honest words seldom do."""
+    told = []
+    for token, codes in telling_tokens(texts, prepared.raw.truth, prepared.splits["train"], TOKENS):
+        codes_of, least = {f"token {token}": codes}, LEAK if token.startswith('"') else TOLD
+        told.append(check_codes(prepared, codes_of, "one token of a text", "its class", judged=HELD_OUT, least=least))
     leaks = [verdict for verdict in told if isinstance(verdict, Finding) and verdict.severity == "error"]
     return leaks[0] if leaks else "no word, mark, capital or blank alone tells the class of a text"
 
@@ -212,12 +234,12 @@ def check_encoder(name: str, first: np.datetime64, last: np.datetime64) -> Verdi
 
 
 def tells_of(text: str) -> set[str]:
-    """Words, and pairs of neighbouring signs where letters are A or a, digits 0, and ends ^ and $.
+    """Words, pairs of them, and pairs of neighbouring signs where letters are A or a, digits 0, and ends ^ and $.
 
     A pair is in quotes, so that no word is like it: a capital at the start is "^A", a blank before a comma " ,".
     """
     signs = f"^{LETTER.sub(lambda letter: 'A' if letter[0].isupper() else 'a', DIGIT.sub('0', text))}$"
-    return {f'"{one}{two}"' for one, two in itertools.pairwise(signs)} | set(WORD.findall(text.casefold()))
+    return {f'"{one}{two}"' for one, two in itertools.pairwise(signs)} | set(_words(text))
 
 
 def telling_tokens(texts: Sequence[str], labels: Ints, train: Ints, count: int) -> Iterator[tuple[str, Ints]]:

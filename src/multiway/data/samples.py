@@ -265,6 +265,7 @@ class Cells:
     words: `(rows, categories)` strings, empty where missing.
     of_numbers, of_words: What the columns are called.
     dates: How the dates among the numbers are written, by column.
+    identifiers: Cells that say which row it is, as words: no inputs, but an audit looks at them.
     """
 
     numbers: NDArray[np.float64]
@@ -272,12 +273,14 @@ class Cells:
     of_numbers: tuple[str, ...]
     of_words: tuple[str, ...]
     dates: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    identifiers: Mapping[str, NDArray[np.object_]] = dataclasses.field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.numbers)
 
     def __getitem__(self, rows: Any) -> Self:
-        return dataclasses.replace(self, numbers=self.numbers[rows], words=self.words[rows])
+        identifiers = {name: column[rows] for name, column in self.identifiers.items()}
+        return dataclasses.replace(self, numbers=self.numbers[rows], words=self.words[rows], identifiers=identifiers)
 
     @property
     def names(self) -> tuple[str, ...]:

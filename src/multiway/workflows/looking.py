@@ -82,8 +82,10 @@ def fetch_dataset(name: str) -> Path:
     return datasets.fetch_dataset(name)
 
 
+@files.sparing_inputs()
 def make_lesions(source: str, out: Path, options: dict[str, Any] | None = None) -> Path:
     """Paint lesions with exact masks into the volumes of a file or known data set; return the table of the new set."""
+    files.add_input(source)
     files.check_place(out)
     return paint(read_cases(datasets.locate(source)), out, LesionOptions.parse(options or {}, "lesions"))
 

@@ -1,5 +1,6 @@
 """Cells of columns as numbers, days and words that a task takes; a flaw names each cell that is none."""
 
+import dataclasses
 import functools
 from collections.abc import Collection, Mapping, Sequence
 
@@ -124,6 +125,7 @@ def read_inputs(
     What cannot be an input is left out, unless the user named it: constants, empty columns and identifiers.
     """
     kinds: dict[str, Kind] = {}
+    identifiers: dict[str, NDArray[np.object_]] = {}
     for name in names:
         kind = table.columns[name].kind
         kinds[name] = "category" if name in categories and kind not in ("empty", "constant") else kind
@@ -133,6 +135,8 @@ def read_inputs(
             places = [Place(column=name) for name, kind in kinds.items() if kind == idle]
             if places:
                 findings.add(idle, "warning", f"columns {said} and are left out", fix, places)
+        own = [name for name, kind in kinds.items() if kind == "identifier"]
+        identifiers = {name: table.columns[name].words.to_numpy(object) for name in own}
         kinds = {name: kind for name, kind in kinds.items() if kind not in IDLE}
     if not kinds:
         raise findings.fatal("columns", "no column is left to learn from", "Give a table with other columns.")
@@ -141,7 +145,8 @@ def read_inputs(
     ]
     dates = [name for name, kind in kinds.items() if kind == "date"]
     others = [name for name in kinds if name not in (*numbers, *dates)]
-    return read_cells(table, numbers, others, findings, dates=dict.fromkeys(dates), options=options)
+    cells = read_cells(table, numbers, others, findings, dates=dict.fromkeys(dates), options=options)
+    return dataclasses.replace(cells, identifiers=identifiers)
 
 
 def read_cells(

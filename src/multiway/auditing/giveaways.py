@@ -1,0 +1,274 @@
+"""What tables give away beside a strong column: parts of cells, pairs, names of persons, ranks, what fills gaps.
+
+A leak could not be known then, or names the row. So each probe asks whether something tells the target that an honest
+cause cannot tell: a digit, the neighbour of a row in the file, cells that recur though their size says nothing.
+"""
+
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from multiway.auditing.near import thin_rows
+from multiway.auditing.parts import pairs_of_columns, parts_of_cells
+from multiway.auditing.probes import (
+    Floats,
+    Ints,
+    Parts,
+    ProbeErrors,
+    is_cut,
+    questions_of,
+    r2_of_column,
+    share_explained,
+)
+from multiway.auditing.report import Verdict, finding
+from multiway.data.findings import quote
+from multiway.data.samples import Cells
+from multiway.errors import Fix, Message
+
+OF_FORM, OF_TIME = 0.5, 0.75
+"""Share of the commonest class's errors that a part must surely remove: a digit says nothing, a weekday may."""
+OF_NUMBERS = 0.9
+"""R² of a part with a target of numbers."""
+AHEAD = 0.1
+"""By how much a part must tell more than the whole cell."""
+COARSER = 5
+"""Different cells for each different part."""
+EXACT, ALL = 0.01, 0.94
+"""Share of rows that two columns may get wrong, and of the commonest class's errors that they must remove."""
+NAMED, SMOOTH = 0.75, 0.25
+"""Gain of rows with nearly the same cell, and by how much those around tell less, where a column names persons."""
+WIDE = 8
+"""One row in so many counts as around."""
+FEWEST_NAMES, LEAST_ROWS = 20, 50
+BINS, MOST_COLUMNS, MOST_CELLS = 20, 24, 400
+MOST_LEARNT, MOST_JUDGED = 20_000, 5000
+IN_LEVEL, FEWEST_IN_LEVEL = 0.9999, 10
+"""Rank correlation within each level, and rows of one."""
+NEXT, MOSTLY, TOLD = 2, 0.5, 0.75
+"""Rows of the file between neighbours; share of rows whose nearest one is such; share of the target it tells."""
+FEWEST_FILLED, PURE, CENTRE = 10, 0.95, 0.05
+LEAVE = Fix("read.drop", like="NAME")
+GROUP = Fix("read.group", like="NAME")
+DROP: Message = ("Leave it out (", LEAVE, ").")
+SORTED = "the neighbours of a row in the file are not its likes"
+
+
+class Asked(NamedTuple):
+    """A target and the rows by which it is judged: classes have labels, numbers have none."""
+
+    target: Floats
+    labels: Ints | None
+    parts: Parts
+
+    def thin(self) -> "Asked":
+        """Fewer rows, evenly chosen."""
+        parts = [(thin_rows(learnt, MOST_LEARNT), thin_rows(judged, MOST_JUDGED)) for learnt, judged in self.parts]
+        return self._replace(parts=parts)
+
+    def gains(self, codes: Floats) -> tuple[float, float]:
+        """What a table of codes surely tells, and what it tells."""
+        if self.labels is not None:
+            errors = (ProbeErrors.of_codes(codes, labels, self.parts) for labels in questions_of(self.labels))
+            return max((each.sure_gain, each.gain) for each in errors)
+        told = r2_of_column(codes, self.target, self.parts)
+        return told, told
+
+    def gain_near(self, column: Floats, neighbours: int) -> float:
+        """What so many rows of the nearest cells tell."""
+        if self.labels is not None:
+            return ProbeErrors.of_column(column, self.labels, self.parts, neighbours).sure_gain
+        said = [_mean_near(column[one], self.target[one], column[other], neighbours) for one, other in self.parts]
+        return share_explained(np.concatenate(said), np.concatenate([self.target[other] for _, other in self.parts]))
+
+
+def _mean_near(known: Floats, target: Floats, queries: Floats, neighbours: int) -> Floats:
+    order = np.argsort(known, kind="stable")
+    ordered, total = known[order], np.concatenate([[0.0], target[order].cumsum()])
+    count = min(neighbours, len(known))
+    middle = (np.searchsorted(ordered, queries) + np.searchsorted(ordered, queries, "right")) // 2
+    first = np.clip(middle - count // 2, 0, len(known) - count)
+    return np.asarray((total[first + count] - total[first]) / count)
+
+
+def check_parts(cells: Cells, asked: Asked) -> Iterator[Verdict]:
+    """Whether a part of a cell tells the target, such as a digit or a weekday, and more than the whole cell does."""
+    asked, told = asked.thin(), set[str]()
+    whole = dict(zip(cells.of_numbers, cells.numbers.T, strict=True))
+    for name, part, is_date, values in parts_of_cells(cells):
+        count = len(np.unique(values[np.isfinite(values)]))
+        is_part = name not in whole or len(np.unique(whole[name])) >= COARSER * count
+        if name in told or count < 2 or not is_part or (asked.labels is None and is_date):
+            continue
+        if part == "the number":
+            sure, gain = (asked.gain_near(values, 5),) * 2
+        else:
+            sure, gain = asked.gains(values)
+        least = OF_NUMBERS if asked.labels is None else OF_TIME if is_date or part == "the number" else OF_FORM
+        if sure <= least or (name in whole and gain < AHEAD + asked.gain_near(np.nan_to_num(whole[name]), 5)):
+            continue
+        told.add(name)
+        rule = f"{part} of column {quote(name)} tells the target, and nothing of the thing itself"
+        fix: Message = ("Ask how it was given, and leave it out (", LEAVE, ").")
+        yield finding("parts", "error", f"{rule}: it {_words(asked, sure)}", fix)
+    if not told:
+        yield "no digit, day or sign of a cell tells the target"
+
+
+def _words(asked: Asked, gain: float) -> str:
+    if asked.labels is None:
+        return f"explains {gain:.1%} of the variance of its ranks on rows held out"
+    return f"surely removes {gain:.0%} of the commonest class's errors on rows held out"
+
+
+def check_pairs(cells: Cells, asked: Asked) -> Iterator[Verdict]:
+    """Whether two columns together tell the class without exception, where neither does."""
+    if asked.labels is None:
+        return
+    asked = asked.thin()
+    labels, parts = asked.labels, asked.parts
+    assert labels is not None
+    numbers = dict(itertools.islice(zip(cells.of_numbers, cells.numbers.T, strict=True), MOST_COLUMNS))
+    words = dict(itertools.islice(zip(cells.of_words, cells.words.T, strict=True), MOST_COLUMNS))
+    codes = {name: _binned(column) for name, column in numbers.items()}
+    codes |= {name: pd.factorize(column)[0].astype(np.float64) for name, column in words.items()}
+    alone = {name: ProbeErrors.of_codes(column, labels, parts).gain for name, column in codes.items()}
+    told = []
+    for one, other, what, values in pairs_of_columns(numbers, cells.dates):
+        if max(alone[one], alone[other]) < OF_TIME:
+            told += [(one, other, what)] if _tells_all(ProbeErrors.of_column(values, labels, parts)) else []
+    for one, other in itertools.combinations(codes, 2):
+        if max(alone[one], alone[other]) < OF_TIME and (codes[one].max() + 1) * (codes[other].max() + 1) <= MOST_CELLS:
+            both = codes[one] * (codes[other].max() + 1) + codes[other]
+            told += (
+                [(one, other, f"{one} and {other}")] if _tells_all(ProbeErrors.of_codes(both, labels, parts)) else []
+            )
+    for what in dict.fromkeys(what for _, _, what in told[:3]):
+        rule = f"{quote(what)} tell the class together, without exception, and neither of them alone"
+        yield finding("pairs", "error", rule, ("Leave one out (", LEAVE, "), or both."))
+    if not told:
+        yield "no two columns tell the class together"
+
+
+def _tells_all(errors: ProbeErrors) -> bool:
+    return errors.sure_gain > OF_TIME and errors.gain > ALL and errors.count <= EXACT * errors.rows
+
+
+def _binned(column: Floats) -> Floats:
+    is_fine = len(np.unique(column)) > BINS
+    codes = pd.qcut(column, BINS, labels=False, duplicates="drop") if is_fine else column
+    return pd.factorize(codes)[0].astype(np.float64)
+
+
+def check_names(cells: Cells, asked: Asked) -> Iterator[Verdict]:
+    """Whether rows of nearly the same cell share the target though cells around do not: the column names persons."""
+    asked, told = asked.thin(), []
+    wide = max(len(asked.parts[-1][0]) // WIDE, 10)
+    for name, column in zip(cells.of_numbers, cells.numbers.T, strict=True):
+        column = np.where(np.isfinite(column), column, -1e300)
+        if len(np.unique(column)) >= FEWEST_NAMES:
+            near = asked.gain_near(column, 5 if asked.labels is not None else 3)
+            if near > NAMED and asked.gain_near(column, wide) < near - SMOOTH:
+                told.append(name)
+    for name in told:
+        rule = (
+            f"column {quote(name)} names what rows belong to, such as a person: rows of the same cell share the target"
+        )
+        fix: Message = ("Keep such rows in one split (", GROUP, "), and leave the column out (", LEAVE, ").")
+        yield finding("names", "error", f"{rule}, and rows around do not", fix)
+    if not told:
+        yield "no column names what rows belong to"
+
+
+def check_ranks(cells: Cells, target: Floats) -> Iterator[Verdict]:
+    """Whether a column is a rank or a class of a target of numbers, over all rows or within levels of another one."""
+    told = {}
+    levels = {name: pd.factorize(column)[0] for name, column in zip(cells.of_words, cells.words.T, strict=True)}
+    for name, column in zip(cells.of_numbers, cells.numbers.T, strict=True):
+        if is_cut(column, target):
+            told[name] = "is made of the target by cutting it into steps"
+        for level, codes in levels.items():
+            if name not in told and _is_rank_within(column, target, codes):
+                told[name] = f"is a rank of the target within each {quote(level)}"
+    for level, codes in levels.items():
+        if is_cut(_by_mean(codes, target), target):
+            told[level] = "is made of the target by cutting it into steps"
+    for name, said in told.items():
+        yield finding("rank", "error", f"column {quote(name)} {said}", DROP)
+    if not told:
+        yield "no column is a rank of the target"
+
+
+def _by_mean(codes: Ints, target: Floats) -> Floats:
+    return np.asarray(pd.Series(target).groupby(codes).transform("mean"))
+
+
+def _is_rank_within(column: Floats, target: Floats, codes: Ints) -> bool:
+    """Whether a column rises or falls with the target in every level, and not over all."""
+    rows = pd.DataFrame({"one": column, "other": target, "level": codes}).dropna()
+    sizes = rows.groupby("level")["one"].transform("size")
+    rows = rows[sizes >= FEWEST_IN_LEVEL]
+    if len(rows) < LEAST_ROWS or rows["one"].nunique() < FEWEST_NAMES:
+        return False
+    ranks = rows.groupby("level")[["one", "other"]].rank(pct=True)
+    centred = ranks - ranks.groupby(rows["level"]).transform("mean")
+    return bool(abs(centred["one"].corr(centred["other"])) > IN_LEVEL)
+
+
+def check_neighbours(
+    columns: NDArray[np.float64], asked: Asked, train: Ints, rest: Ints, rows: str = "rows"
+) -> Verdict | None:
+    """Whether the training row that is most like a row held out is its neighbour in the file, and tells its target.
+
+    So it is where a process was measured often and its rows were drawn into splits at random.
+    """
+    varied = columns[:, [len(np.unique(column)) >= FEWEST_NAMES for column in columns.T]]
+    if varied.shape[1] < 2 or len(train) < LEAST_ROWS or not len(rest):
+        return None
+    spread = varied[train].std(0)
+    scaled = np.nan_to_num(varied - varied[train].mean(0)) / np.where(spread > 0, spread, 1)
+    held, known = thin_rows(rest, 1000), thin_rows(train, MOST_LEARNT)
+    square = np.square(scaled[known]).sum(1) - 2 * scaled[held] @ scaled[known].T
+    nearest = known[square.argmin(1)]
+    beside = np.abs(nearest - held) <= NEXT * max(len(train) // len(known), 1)
+    if beside.mean() <= MOSTLY:
+        return SORTED
+    told = (
+        share_explained(asked.target[nearest], asked.target[held])
+        if asked.labels is None
+        else ProbeErrors.of_said([asked.labels[nearest]], asked.labels, [(train, held)]).gain
+    )
+    if told <= TOLD:
+        return SORTED
+    rule = f"{beside.mean():.0%} of the {rows} held out are most like a training row next to them in the file"
+    fix: Message = ("Split by time or by stretches (", Fix("read.time", like="NAME"), "), or by groups (", GROUP, ").")
+    return finding("neighbours", "error", f"{rule}, which tells {told:.0%} of the target", fix)
+
+
+def check_filled(numbers: Mapping[str, Floats], labels: Ints) -> Iterator[Verdict]:
+    """Whether gaps of a column were filled with the mean of the row's own class."""
+    told = []
+    for name, column in numbers.items():
+        values, count = np.unique(column[np.isfinite(column)], return_counts=True)
+        often = values[count >= max(FEWEST_FILLED, 0.02 * len(column))]
+        if len(values) < FEWEST_NAMES or len(often) > len(np.unique(labels)):
+            continue
+        rest, spread = ~np.isin(column, often) & np.isfinite(column), np.nanstd(column)
+        own = [(value, np.bincount(labels[column == value])) for value in often]
+        filled = {
+            int(classes.argmax())
+            for value, classes in own
+            if classes.max() >= PURE * classes.sum()
+            and (rest & (labels == classes.argmax())).any()
+            and abs(column[rest & (labels == classes.argmax())].mean() - value) < CENTRE * spread
+        }
+        if len(filled) > 1:
+            told.append(name)
+    for name in told:
+        rule = f"gaps of column {quote(name)} are filled with the mean of each class, so the filling tells the class"
+        yield finding("filled", "error", rule, "Fill gaps by what training rows of all classes say.")
+    if not told:
+        yield "no gap is filled by the class"
