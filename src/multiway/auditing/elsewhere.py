@@ -63,13 +63,13 @@ def audit_split(
     return AuditReport.of(f"{rows:,} rows; {counts_of}", verdicts)
 
 
-def read_split(files: Mapping[str, Path]) -> dict[str, NDArray[Any]]:
+def read_split(files: Mapping[str, Path]) -> dict[str, Any]:
     """Arrays of `.npy` files by name.
 
     Raises:
         DataError: One is not there, or holds neither numbers nor words.
     """
-    arrays = {}
+    arrays = dict[str, Any]()
     for name, path in files.items():
         if not path.is_file():
             raise DataError(f"{path} does not exist. Give a file that numpy.save wrote.")

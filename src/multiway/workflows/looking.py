@@ -131,9 +131,9 @@ def audit_files(
     data: Path | None, labels: Path | None, *, train: Path, test: Path, **others: Path | None
 ) -> AuditReport:
     """The same of arrays in `.npy` files: rows, their targets, both splits, and what else is known of rows."""
-    given = {"what": data, "settings": labels, "train": train, "test": test, **others}
+    given = {"X": data, "y": labels, "train": train, "test": test, **others}
     arrays = read_split({name: path for name, path in given.items() if path is not None})
-    return audit(arrays.pop("what", None), arrays.pop("settings", None), **arrays)
+    return audit_split(arrays.pop("X", None), **arrays)
 
 
 def _audit_run(path: Path, is_given_settings: bool) -> AuditReport:
