@@ -157,7 +157,7 @@ class House:
 
     def _exports(self, package: Module) -> dict[str, str]:
         """What a package offers, and the module that each comes from."""
-        statements = (node for node in package.tree.body if isinstance(node, ast.ImportFrom) and node.module)
+        statements = (node for node in ast.walk(package.tree) if isinstance(node, ast.ImportFrom) and node.module)
         return {
             alias.asname or alias.name: self._origin(f"{node.module}.{alias.name}", str(node.module))
             for node in statements

@@ -24,7 +24,7 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 64_860,
+    "lines": 64_900,
     "functions": 4_300,
     "files with one reader": 22,
     "participle names": 48,

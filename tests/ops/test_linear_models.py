@@ -141,6 +141,24 @@ def test_moments_from_lagged_products_are_the_sums_over_windows(rows, variates, 
     assert moments.count.tolist() == [x.shape[1] * horizon] * variates
 
 
+@pytest.mark.parametrize(("rows", "variates", "lookback", "horizon"), SIZES)
+def test_moments_of_all_variates_are_the_sums_over_variates_and_windows(rows, variates, lookback, horizon, generator):
+    values = walks(variates, rows, generator)
+    x, y = (steps.flatten(0, 1) for steps in steps_of(values, lookback, horizon))
+    moments = ops.sum_ridge_moments(values.T, rows - lookback - horizon + 1, lookback)
+    assert_same(moments.gram, (x.T @ x)[None])
+    assert_same(moments.cross, (x.T @ y)[None])
+    assert_same(moments.square, y.square().sum()[None])
+    assert moments.count.tolist() == [y.numel()]
+
+
+def test_moments_of_all_variates_are_made_in_groups(monkeypatch, generator):
+    values = walks(5, 80, generator).T
+    whole = ops.sum_ridge_moments(values, 72, 6)
+    monkeypatch.setattr("multiway.ops.linear_models.CELLS_PER_CHUNK", 161)
+    assert_same(ops.sum_ridge_moments(values, 72, 6).gram, whole.gram)
+
+
 def test_moments_do_not_depend_on_the_level():
     low = torch.arange(300.0)[None].sin()
     gram, higher = (moments_of(values, 12, 5).gram for values in (low, low + 64))

@@ -39,11 +39,11 @@ def check_command(
     with workflows.reading_once():
         names = [str(task)] if task else list(workflows.tasks_of_data(file, own))
         reports = _check_all(file, names, own, sets or [])
-    chosen = next((report for report in reports if report.is_usable), reports[0])
+    chosen = next((report for report in reports if report.is_likely), reports[0])
+    chosen = chosen if task else workflows.with_question(chosen, file)
     words = [*options.words_of(own), *(word for each in sets or [] for word in ("--set", each))]
-    commands = [
-        _training(file, report, words) for report in [chosen, *(each for each in reports if each is not chosen)]
-    ]
+    others = [each for each in reports if each.task != chosen.task and each.is_usable]
+    commands = [_training(file, report, words) for report in [chosen, *others]]
     spell = command_line(chosen.task, "check")
     return Output(
         lines=[*chosen.lines(spell), *_sentences(chosen, [each for each in commands if each])],

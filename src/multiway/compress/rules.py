@@ -9,6 +9,8 @@ from typing import Any, ClassVar
 from multiway.errors import ConfigError, ShapeError, closest
 
 MIN_CORES = 2
+SWAPS = "compression.json"
+"""File of a folder that says what became of its layers."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -163,7 +163,7 @@ class WeighedForecasts(nn.Module):
         self.weight = nn.Buffer(torch.zeros(len(self.names), horizon, dtype=torch.float64))
         self.weight[self.names.index("ridge")] = 1.0
         self.own = nn.Buffer(torch.zeros(len(self.names), num_targets, dtype=torch.float64))
-        self.later = nn.Buffer(torch.zeros_like(self.own))
+        self.later = nn.Buffer(torch.zeros(self.own.shape, dtype=torch.float64))
         if self.classical:
             count = len(self.names)
             self.products = nn.Buffer(torch.zeros(num_targets, count, count, dtype=torch.float64))

@@ -53,6 +53,7 @@ from multiway.ops.linear_models import over_parts as over_parts
 from multiway.ops.linear_models import ridge_moments as ridge_moments
 from multiway.ops.linear_models import ridge_path as ridge_path
 from multiway.ops.linear_models import seasonal_naive as seasonal_naive
+from multiway.ops.linear_models import sum_ridge_moments as sum_ridge_moments
 from multiway.ops.multilinear import fold as fold
 from multiway.ops.multilinear import low_rank_linear as low_rank_linear
 from multiway.ops.multilinear import mode_product as mode_product

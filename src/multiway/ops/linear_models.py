@@ -106,10 +106,6 @@ class Moments:
         sums = {field.name: getattr(self, field.name).sum(0, keepdim=True) for field in dataclasses.fields(self)}
         return Moments(**sums)
 
-    def plus(self, other: "Moments") -> "Moments":
-        """Sums of both, which are of other windows or, where both are sums over variates, of other variates."""
-        return Moments(**{name: getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__})
-
     def squared_error(self, weight: Tensor) -> float:
         """Sum of (Y - X Wᵀ)² from the moments alone: ΣY² - 2 tr(W XᵀY) + tr(W XᵀX Wᵀ)."""
         linear = (weight * self.cross.mT).sum()
@@ -133,6 +129,33 @@ def ridge_moments(rows: Float[Tensor, "variates rows"], count: int, lookback: in
     gram, cross, square = (torch.cat(tensors) for tensors in zip(*parts, strict=True))
     cells = torch.full((len(rows),), float(count * (span - lookback)), dtype=torch.float64)
     return Moments(gram=gram, cross=cross, square=square, count=cells)
+
+
+def sum_ridge_moments(rows: Float[Tensor, "rows variates"], count: int, lookback: int) -> Moments:
+    """The sum of `ridge_moments` over variates, where these are many more than the rows.
+
+    Products of two rows are summed over the variates first, by one matrix product; those of a window are sums of them
+    along a diagonal: O(rows variates (lookback + horizon)) multiplications in place of as many passes over memory.
+    """
+    span = len(rows) - count + 1
+    last, size = lookback - 1, max(CELLS_PER_CHUNK // len(rows), 1)
+    by_lag = torch.zeros(len(rows) + 1, span, dtype=torch.float64)  # of row t with row t + lag
+    for part in rows.split(size, dim=1):
+        centred = F.pad(part.double() - part.double().mean(0), (0, 0, 0, 2 * span))
+        for start in range(0, len(rows), span):
+            block = centred[start : start + span] @ centred[start : start + 2 * span].T
+            kept = by_lag[start + 1 : start + span + 1]
+            kept += block.as_strided((len(kept), span), (2 * span + 1, 1))
+    sums = by_lag.cumsum(0)
+    diagonals = sums[count : count + span] - sums[:span]
+    i, j = torch.arange(span)[:, None], torch.arange(span)
+    products = diagonals[torch.minimum(i, j), (i - j).abs()]
+    steps = products - products[last] - products[:, last, None] + products[last, last]
+    cells = torch.tensor([float(count * (span - lookback) * rows.shape[1])], dtype=torch.float64)
+    square = steps.diagonal()[lookback:].sum()[None]
+    return Moments(
+        gram=steps[None, :lookback, :lookback], cross=steps[None, :lookback, lookback:], square=square, count=cells
+    )
 
 
 def over_parts(function: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:

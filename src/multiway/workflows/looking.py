@@ -11,13 +11,14 @@ from multiway.auditing.report import finding
 from multiway.config import Config
 from multiway.data import CheckReport, datasets
 from multiway.data.findings import Finding, Findings, quote, reading_once
+from multiway.data.looking import look_at
 from multiway.data.sources.scans.lesions import LesionOptions
 from multiway.data.sources.scans.lesions import make_lesions as paint
 from multiway.data.sources.scans.loading import read_cases
 from multiway.errors import ConfigError, Fix, MultiwayError, closest, concerning
 from multiway.tasks.kind import Kind
 from multiway.tasks.registry import task_of, task_of_data
-from multiway.tasks.settings import TASKS, configure, settings_of
+from multiway.tasks.settings import GENERAL, TASKS, configure, settings_of
 from multiway.workflows.recipe import under_recipe
 
 
@@ -44,7 +45,19 @@ def check(
             config = configure(known, {**(options or {}), "data": str(data) if is_path else None}, overrides)
             source = datasets.locate(str(data)) if is_path else data
             report = dataclasses.replace(known.kind.check(config, source), task=name)
+        report = with_question(report, source) if task is None else report
         return _add_proposal(report, known.kind, config, source) if is_path and report.is_usable else report
+
+
+def with_question(report: CheckReport, data: Any) -> CheckReport:
+    """The report of data whose task nobody named, with an error where they could be series as well as a table."""
+    look = look_at(data) if report.task in GENERAL else None
+    if look is None or look.doubt is None:
+        return report
+    found = Findings(report.source)
+    series = (Fix("task", "forecast"), " ", Fix(look.doubt.field, like="NAME"))
+    found.add("task", "error", look.doubt.rule, ("Say which (", *series, "), or (", Fix("task", report.task), ")."))
+    return dataclasses.replace(report, findings=(*found.found, *report.findings), proposal=None)
 
 
 def _add_proposal(report: CheckReport, kind: Kind, config: Config, source: object) -> CheckReport:
@@ -70,8 +83,10 @@ def fetch_dataset(name: str) -> Path:
     return datasets.fetch_dataset(name)
 
 
+@files.sparing_inputs()
 def make_lesions(source: str, out: Path, options: dict[str, Any] | None = None) -> Path:
     """Paint lesions with exact masks into the volumes of a file or known data set; return the table of the new set."""
+    files.add_input(source)
     files.check_place(out)
     return paint(read_cases(datasets.locate(source)), out, LesionOptions.parse(options or {}, "lesions"))
 

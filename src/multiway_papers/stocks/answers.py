@@ -13,9 +13,10 @@ from multiway.data.samples import Prepared, Samples
 from multiway.data.writing import check_target, write_table
 from multiway.errors import ConfigError, Fix
 from multiway.explain import ModeMap, deletion_line, draw_maps, last_block, save_maps, strongest
-from multiway.files import make_folder
+from multiway.files import atomic_folder
 from multiway.metrics.classes import MIDDLE
 from multiway.tasks.answers import Answer, write_answer
+from multiway.tasks.lifecycle import reread
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
 from multiway_papers.stocks.encode import PreparedStocks, StockInputs
@@ -41,7 +42,7 @@ MAX_TEXTS = 200
 
 def reload(run: Run) -> PreparedStocks:
     """The samples that the run was trained, chosen and scored on, and no later ones."""
-    return cast(PreparedStocks, run.task.prepare(run.config, market_for(run, None), run.state))
+    return cast(PreparedStocks, reread(run))
 
 
 def market_for(run: Run, data: str | None, texts: str | None = None) -> Market:
@@ -125,13 +126,12 @@ def explain_stocks(run: Run, out: Path | None, options: Plain) -> Answer:
         run, prepared.encoded.inputs, chosen_pairs(run, prepared, options.get("date"), options.get("tickers"))
     )
     average = average_attention(run, prepared)
-    folder = run.explanation(out)
-    make_folder(folder)
-    files = _write_maps(folder, average, days)
     tables = {"texts.csv": texts_frame(days), "stocks.csv": stocks_frame(days)}
-    for name in (name for name, frame in tables.items() if len(frame)):
-        write_table(tables[name], folder / name)
-        files.append(folder / name)
+    with atomic_folder(run.explanation(out), replace=True) as made:
+        files = _write_maps(made, average, days)
+        for name in (name for name, frame in tables.items() if len(frame)):
+            write_table(tables[name], made / name)
+            files.append(made / name)
     items = [item for day in days for item in day.tickers]
     notes = [
         *(strongest(last_block(average)) if average else []),
@@ -139,7 +139,7 @@ def explain_stocks(run: Run, out: Path | None, options: Plain) -> Answer:
         *deletion_line([item.deletion for item in items if item.deletion is not None], "answers", "texts"),
         *([NOT_ATTRIBUTION] if average else []),
     ]
-    return Answer(files=files, notes=notes)
+    return Answer(files=files, notes=notes).within(run.explanation(out))
 
 
 def texts_frame(days: Sequence[DayExplanation]) -> pd.DataFrame:

@@ -1,7 +1,6 @@
 """Ridge from each window to its future: one path of penalties, and one choice among them on several stretches."""
 
 import dataclasses
-import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -24,8 +23,6 @@ MOST_KEPT = 1_000
 """Series whose moments are kept from one comparison to the next."""
 MOST_OWN = 5_000
 """Series up to which each may have a matrix of its own; of more, only sums over all series are ever held."""
-AT_ONCE = 500
-"""Series whose moments are held at once, where they are only added up."""
 STANDARD_ERRORS = 1.0
 EARLIER = (0.4, 0.6, 0.8, 1.0)
 """Where stretches of the training windows begin and end that a fit on what lies before them is tried on."""
@@ -232,12 +229,10 @@ def _sum_errors(fold: _Fold, weights: Sequence[Tensor], start: int, stop: int) -
 def complete_moments(windows: Windows, start: int = 0, stop: int | None = None) -> ops.Moments:
     """Moments of windows from `start` up to `stop` without a missing cell; sums over series where these are many."""
     stop = len(windows) if stop is None else stop
-    rows = windows.rows[start : stop + windows.lookback + windows.horizon - 1].T
-    if windows.all_targets <= MOST_OWN:
-        return ops.ridge_moments(rows.contiguous(), stop - start, windows.lookback)
-    parts = torch.split(rows, AT_ONCE)
-    sums = (ops.ridge_moments(part.contiguous(), stop - start, windows.lookback).shared() for part in parts)
-    return functools.reduce(ops.Moments.plus, sums)
+    rows = windows.rows[start : stop + windows.lookback + windows.horizon - 1]
+    if windows.all_targets > MOST_OWN:
+        return ops.sum_ridge_moments(rows, stop - start, windows.lookback)
+    return ops.ridge_moments(rows.T.contiguous(), stop - start, windows.lookback)
 
 
 def normal_equations(windows: Windows, stop: int | None = None) -> tuple[Tensor, Tensor]:

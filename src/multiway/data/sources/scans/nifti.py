@@ -199,8 +199,7 @@ def write_nifti(path: Path, values: Array, affine: Affine | None) -> None:
 
 
 def write_grid(folder: Path, name: str, values: Array, affine: Affine | None) -> Path:
-    """Write NIfTI, or .npy where there is no affine, into a folder that is made if need be; return its path."""
-    files.make_folder(folder)
+    """Write NIfTI, or .npy where there is no affine, into a folder that is there; return its path."""
     path = folder / (name + (".npy" if affine is None else ".nii.gz"))
     if affine is None:
         files.write_array(path, values)
