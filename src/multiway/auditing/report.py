@@ -62,7 +62,8 @@ class AuditReport:
     def lines(self, spell: Spell = str) -> list[str]:
         """Write the report for a terminal, one line per check."""
         body = [
-            f"{WORDS[finding.severity]}: {finding.line(spell=spell)}{_number(finding.kind)}" for finding in self.findings
+            f"{WORDS[finding.severity]}: {finding.line(spell=spell)}{_number(finding.kind)}"
+            for finding in self.findings
         ]
         sound = [f"passed: {text}." for text in self.passed]
         count = sum(finding.severity == "error" for finding in self.findings)
