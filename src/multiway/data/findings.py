@@ -17,6 +17,9 @@ KEPT_PER_KIND = 20
 MOST_LISTED = 100
 """Files whose flaws are listed one by one."""
 
+STRANGE = ("words",)
+"""Errors which say that data are of another kind than they were read as."""
+
 Severity = Literal["error", "warning", "note"]
 SEVERITIES = ("error", "warning", "note")
 T = TypeVar("T")
@@ -115,6 +118,11 @@ class CheckReport:
     def is_usable(self) -> bool:
         """Whether the file can be read under the options it was checked with."""
         return all(finding.severity != "error" for finding in self.findings)
+
+    @property
+    def is_likely(self) -> bool:
+        """Whether it holds what it was read as, be it sound or not: its cells are of the kinds that these have."""
+        return all(finding.severity != "error" or finding.kind not in STRANGE for finding in self.findings)
 
     def lines(self, spell: Spell = str) -> list[str]:
         """Write the report for a terminal."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.config import Plain
-from multiway.data.checking import EMPTY, Hook, note_fillers
+from multiway.data.checking import EMPTY, Hook, note_marks
 from multiway.data.findings import Findings, Place, list_some
 from multiway.data.options import Shares
 from multiway.data.samples import Samples
@@ -150,7 +150,7 @@ def check_unpriced(samples: Samples[StockWindows], findings: Findings) -> None:
     """Numbers that usually mean missing, among the prices and volumes of each ticker."""
     panel = samples.inputs.panel
     columns = ((name, prices[:, FIELDS.index(name)]) for prices in panel.prices for name in panel.read)
-    note_fillers(columns, findings, EMPTY)
+    note_marks(columns, findings, EMPTY)
 
 
 def count_labels(samples: Samples[StockWindows], findings: Findings, how: Shares, protocol: StockProtocol) -> Plain:

@@ -31,14 +31,13 @@ from multiway.data.sources.bytes import (
     unpack_bytes,
     within,
 )
-from multiway.data.sources.cells import sound_text, unescape
+from multiway.data.sources.cells import sound_text
 from multiway.data.sources.columns import RawTable
 from multiway.data.sources.excel import is_workbook, names_of_sheet, read_workbook
 from multiway.data.sources.frames import as_pandas
 from multiway.data.sources.parquet import BROKEN, Parts, holds_parts, is_parquet, read_parquet, read_parts
 from multiway.data.sources.spelling import Spelling, decide_columns, without_exports
-from multiway.data.sources.text import TextColumns, characters, read_text
-from multiway.data.sources.titles import LOOK, lines_above
+from multiway.data.sources.text import TextColumns, characters, names_of_text, read_text
 from multiway.errors import DataError
 
 TEXT = "text"
@@ -71,7 +70,7 @@ def load_table(source: Any, options: FileOptions, findings: Findings) -> RawTabl
         raise DataError(f"{quote(path, 200)} {what}. Give the path of a CSV, Excel, JSON lines or Parquet file.")
     with within(options):
         spend(path)  # also where it was read before: a budget holds for every reading
-    key = (path, options.encoding, options.sheet, options.max_bytes)
+    key = (path, options.encoding, options.sheet, options.no_header, options.quoting, options.max_bytes)
 
     def read(findings: Findings) -> RawTable:
         cells = once(key, findings, partial(_read_file, path, options))
@@ -150,12 +149,8 @@ def column_names(source: Any) -> list[str]:
         raw = first_bytes(path, HEADER_BYTES)
         if raw[:4] == b"PAR1":
             return list(pyarrow.parquet.read_schema(path).names)
-        encoding = "utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-        lines = raw.decode(encoding, errors="replace").lstrip("\r\n").replace("\r\n", "\n").split("\n", LOOK)
-        line = lines[lines_above(lines, ",;\t|")]
-        separator = max(",;\t|", key=line.count)
-        return [unescape(name.strip()) for name in next(csv.reader([line], delimiter=separator), [])]
-    except (*BROKEN, *PACKING_BROKEN, csv.Error):
+        return names_of_text(raw)
+    except (*BROKEN, *PACKING_BROKEN, csv.Error, Unreadable):
         return []
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.checking import note_fillers
+from multiway.data.checking import MARKED, note_marks
 from multiway.data.findings import KEPT_PER_KIND, Findings, Place, Severity, list_some, refuse_huge
 from multiway.data.options import ReadOptions
 from multiway.data.sources.cells import LARGEST
@@ -44,7 +44,6 @@ HUGE: Message = (
     Fix("read.sentinels", like="[9.97e36]"),
     ").",
 )
-MARKED: Message = ("If it means missing, name it (", Fix("read.sentinels", like="[-999]"), ").")
 FREQUENCY: Message = ("set frequency to the step (", Fix("read.frequency", "D"), ").")
 IRREGULAR: Message = (
     " Or set frequency to the step, and say what a step has of its rows (",
@@ -370,7 +369,7 @@ def with_missing(draft: Draft, slower: Sequence[int]) -> Draft:
 
     slower: Series that are refused for their own step, and not for each cell without a value.
     """
-    values, sentinels, findings = draft.values, draft.options.sentinels, draft.findings
+    values, sentinels, findings = draft.values, draft.options.missing_marks, draft.findings
     sentinel = np.isin(values, sentinels) if sentinels else np.zeros(values.shape, bool)
     if count := int(sentinel.sum()):
         numbers = ", ".join(f"{value:g}" for value in np.unique(values[sentinel]))
@@ -392,7 +391,8 @@ def with_missing(draft: Draft, slower: Sequence[int]) -> Draft:
     if count := int(huge.sum()):
         refuse_huge(count, _places_of(draft, huge), findings, HUGE, LARGEST)
     draft = dataclasses.replace(draft, values=np.where(sentinel, np.nan, values))
-    note_fillers(zip(draft.names, draft.values.T, strict=True), findings, MARKED, known=(-9999.0,))
+    is_told = draft.options.sentinels is not None
+    note_marks(zip(draft.names, draft.values.T, strict=True), findings, MARKED, "warning" if is_told else "error")
     empty = np.flatnonzero(np.isnan(draft.values).all(0))
     if len(empty):
         severity: Severity = "warning" if draft.options.missing == "mask" else "error"
@@ -437,7 +437,7 @@ def whole_covariates(covariates: Covariates, draft: Draft) -> Covariates:
     Where a column has vintages an empty cell is no flaw: nothing was issued then.
     """
     values, options = covariates.values, draft.options
-    values = np.where(np.isin(values, options.sentinels), np.nan, values) if options.sentinels else values
+    values = np.where(np.isin(values, options.missing_marks), np.nan, values)
     empty = np.isnan(values[: len(draft.values)]) & (draft.origin >= 0)[..., None]
     has_issues = covariates.vintages is not None
     for place, (name, role) in enumerate(zip(covariates.names, covariates.roles, strict=True)):

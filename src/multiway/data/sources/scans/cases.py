@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.data.checking import fillers_of
+from multiway.data.checking import marks_of
 from multiway.data.findings import Failures, keep_errors
 from multiway.data.options import VolumeOptions
 from multiway.data.samples import SPLITS, Rows, Samples
@@ -253,7 +253,7 @@ class Scans:
             mask=None if mask is None else dict(zip(marks.tolist(), counts.tolist(), strict=True)),
             room=Room(whole=whole.header, needed=sizes_needed(find_body(whole.values), MARGIN, THIN)),
             cut=None if self.options.size is None else self.find_cut(index),
-            fillers={value: len(rows) for value, rows in fillers_of(values.ravel()).items()},
+            fillers={value: len(rows) for value, rows in marks_of(values.ravel(), is_sure=True).items()},
         )
 
     def digests(self) -> list[bytes]:
