@@ -148,7 +148,7 @@ def test_an_answer_of_prometheus_is_read_as_series(tmp_path):
     assert 'load{instance="h0:9100"}' in shown and "2024-01-01 00:00" in shown and "5min" in shown
 
 
-@pytest.mark.parametrize("text", ['{"a": {"b": [1, 2]}, "c": 1}', '[{"a": 1}]', "[1, 2]", '{"data": {"x": 1}}'])
+@pytest.mark.parametrize("text", ['[{"a": 1}]', "[1, 2]", '{"data": {"x": 1}}'])
 @pytest.mark.parametrize("name", ["nested.json", "nested.jsonl"])
 def test_json_that_is_no_table_is_refused_in_words(name, text, tmp_path):
     (tmp_path / name).write_text(text)
