@@ -47,7 +47,10 @@ IN_LEVEL, FEWEST_IN_LEVEL = 0.9999, 10
 """Rank correlation within each level, and rows of one."""
 NEXT, MOSTLY, TOLD = 2, 0.5, 0.75
 """Rows of the file between neighbours; share of rows whose nearest one is such; share of the target it tells."""
-FEWEST_FILLED, PURE, CENTRE = 10, 0.95, 0.05
+FEWEST_FILLED, PURE, CENTRE, ERRORS = 10, 0.95, 0.05, 3.0
+"""Cells of one value, the share of one class among them, and its distance from the mean of that class: in deviations,
+or in standard errors.
+"""
 LEAVE = Fix("read.drop", like="NAME")
 GROUP = Fix("read.group", like="NAME")
 DROP: Message = ("Leave it out (", LEAVE, ").")
@@ -128,11 +131,12 @@ def _binned(column: Floats) -> Floats:
 def check_names(cells: Cells, asked: Asked) -> Iterator[Verdict]:
     """Whether rows of nearly the same cell share the target though cells around do not: the column names persons."""
     asked, told = asked.thin(), []
+    asked = asked._replace(parts=asked.parts[-1:])
     wide = max(len(asked.parts[-1][0]) // WIDE, 10)
     for name, column in zip(cells.of_numbers, cells.numbers.T, strict=True):
         column = np.where(np.isfinite(column), column, -1e300)
         if len(np.unique(column)) >= FEWEST_NAMES:
-            near = asked.gain_near(column, 5 if asked.labels is not None else 3)
+            near = asked.gain_near(column, 1)
             if near > NAMED and asked.gain_near(column, wide) < near - SMOOTH:
                 told.append(name)
     for name in told:
@@ -221,14 +225,13 @@ def check_filled(numbers: Mapping[str, Floats], labels: Ints) -> Iterator[Verdic
         if len(values) < FEWEST_NAMES or len(often) > len(np.unique(labels)):
             continue
         rest, spread = ~np.isin(column, often) & np.isfinite(column), np.nanstd(column)
-        own = [(value, np.bincount(labels[column == value])) for value in often]
-        filled = {
-            int(classes.argmax())
-            for value, classes in own
-            if classes.max() >= PURE * classes.sum()
-            and (rest & (labels == classes.argmax())).any()
-            and abs(column[rest & (labels == classes.argmax())].mean() - value) < CENTRE * spread
-        }
+        filled = set[int]()
+        for value in often:
+            own = np.bincount(labels[column == value])
+            of_class = column[rest & (labels == own.argmax())]
+            room = max(CENTRE, ERRORS / np.sqrt(max(len(of_class), 1))) * spread
+            if own.max() >= PURE * own.sum() and len(of_class) and abs(of_class.mean() - value) < room:
+                filled.add(int(own.argmax()))
         if len(filled) > 1:
             told.append(name)
     for name in told:
