@@ -119,6 +119,16 @@ def votes(known: Floats, labels: Ints, queries: Floats, neighbours: int = NEIGHB
     return np.asarray(table.reshape(-1, classes).argmax(1), np.int64)
 
 
+def mean_near(known: Floats, wanted: Floats, queries: Floats, neighbours: int = NEIGHBOURS) -> Floats:
+    """Means `(queries, targets)` over the rows of the nearest cells, `wanted` `(known, targets)`."""
+    order = np.argsort(known, kind="stable")
+    ordered, total = known[order], np.vstack([np.zeros(wanted.shape[1]), wanted[order].cumsum(0)])
+    count = min(neighbours, len(known))
+    middle = (np.searchsorted(ordered, queries) + np.searchsorted(ordered, queries, "right")) // 2
+    first = np.clip(middle - count // 2, 0, len(known) - count)
+    return np.asarray((total[first + count] - total[first]) / count)
+
+
 def r2_of_column(column: Floats, target: Floats, parts: Parts) -> float:
     """R² of the target's ranks on rows held out, interpolated from one column; also where it rises and falls."""
     ranks = np.argsort(np.argsort(target, kind="stable"), kind="stable").astype(np.float64)

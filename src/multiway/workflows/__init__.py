@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from multiway.tasks.settings import TASKS as TASKS
     from multiway.tasks.settings import settings_of as settings_of
     from multiway.workflows.looking import audit as audit
+    from multiway.workflows.looking import audit_files as audit_files
     from multiway.workflows.looking import check as check
     from multiway.workflows.looking import fetch_dataset as fetch_dataset
     from multiway.workflows.looking import make_lesions as make_lesions

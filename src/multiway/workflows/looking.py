@@ -6,6 +6,7 @@ from typing import Any
 
 from multiway import files
 from multiway.auditing import AuditReport
+from multiway.auditing.elsewhere import audit_split, read_split
 from multiway.auditing.report import finding
 from multiway.config import Config
 from multiway.data import CheckReport, datasets
@@ -91,23 +92,43 @@ def make_lesions(source: str, out: Path, options: dict[str, Any] | None = None) 
 
 
 def audit(
-    what: str | Path,
-    settings: dict[str, Any] | None = None,
+    what: Any,
+    settings: Any = None,
     overrides: dict[str, Any] | None = None,
     recipe: str | None = None,
+    *,
+    train: Any = None,
+    test: Any = None,
+    groups: Any = None,
+    times: Any = None,
+    coordinates: Any = None,
 ) -> AuditReport:
     """Say whether data and split leak: overlap, statistics, calendar, copies, labels.
 
+    `audit(X, y, train=rows, test=rows)` looks at a split that was made elsewhere.
+
     Args:
-        what: A task's name, or the folder of a finished run, whose own data, split and scaling are looked at.
-        settings: Those of a run of the task, `data` among them, such as `{"data": "sales.csv", "horizon": 28}`.
+        what: A task's name, or the folder of a finished run, whose own data, split and scaling are looked at. With
+            `train` and `test`: rows `X`, a frame or an array; None where those two are the rows themselves.
+        settings: Those of a run of the task, `data` among them, such as `{"data": "sales.csv", "horizon": 28}`. With
+            `train` and `test`: the target `y` of each row, or None.
         overrides: More of them, which win.
         recipe: Name of a recipe of the task, or a YAML file like one, whose settings stand under those given.
+        train: Indices or flags of the training rows; or, without `X`, these rows.
+        test: The same of the rows that are scored.
+        groups: What each row belongs to, such as a patient or a run.
+        times: When each row was.
+        coordinates: `(rows, axes)`: where it was.
 
     Raises:
-        ConfigError: There is no data, a run is given settings, or the recipe is one of another task.
-        DataError: The data cannot be read.
+        ConfigError: There is no data, a run is given settings, the recipe is one of another task, or one of `train`
+            and `test` lacks.
+        DataError: The data cannot be read, or rows and what is said of them differ in number.
     """
+    if (train is None) != (test is None):
+        raise ConfigError("audit: a split made elsewhere has train and test. Give both.")
+    if train is not None:
+        return audit_split(what, settings, train=train, test=test, groups=groups, times=times, coordinates=coordinates)
     if str(what) not in TASKS:
         return _audit_run(Path(what), bool(settings or overrides or recipe))
     task, given = task_of(str(what)), settings or {}
@@ -119,6 +140,15 @@ def audit(
                 "audit: there is no data. Give ", Fix("data", like="FILE"), " or a known data set's name."
             )
         return task.audit(config)
+
+
+def audit_files(
+    data: Path | None, labels: Path | None, *, train: Path, test: Path, **others: Path | None
+) -> AuditReport:
+    """The same of arrays in `.npy` files: rows, their targets, both splits, and what else is known of rows."""
+    given = {"X": data, "y": labels, "train": train, "test": test, **others}
+    arrays = read_split({name: path for name, path in given.items() if path is not None})
+    return audit_split(arrays.pop("X", None), **arrays)
 
 
 def _audit_run(path: Path, is_given_settings: bool) -> AuditReport:
