@@ -4,6 +4,7 @@ One column alone gives it away, or a formula of several, or a column that knows 
 """
 
 import dataclasses
+import itertools
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -155,11 +156,10 @@ def check_giveaways(prepared: Prepared[Cells, Any], known: Collection[str] = ())
         yield from check_cells(cells, table.labels, parts, known)
         yield from check_filled(numbers, table.labels)
     else:
-        yield from check_ranks(cells, asked)
+        yield from check_ranks(asked.thin())
     if len(table) >= LEAST_ROWS:
-        others = drop_columns(cells, known)
-        for check in (check_parts, check_pairs, check_names):
-            yield from check(others, asked)
+        some = asked._replace(cells=drop_columns(cells, known)).thin()
+        yield from itertools.chain(check_parts(some), check_pairs(some), check_names(some))
         yield check_neighbours(cells.numbers, asked, train, rest)
     yield check_near_rows(cells.numbers, train, rest)
     if table.labels is None:
