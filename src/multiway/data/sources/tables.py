@@ -190,11 +190,37 @@ def load_lines(path: Path, limit: int, findings: Findings) -> RawTable:
     rows = dict(read_lines(path, limit, findings))
     if not rows:
         raise findings.fatal("empty", "it holds no objects", "Give one JSON object on each line.")
-    named = [{sound_text(name): value for name, value in item.items()} for item in rows.values()]
+    if len(rows) == 1 and (answered := answer_of_prometheus(*rows.values())) is not None:
+        return RawTable.whole(answered)
+    named = [
+        {sound_text(name): json.dumps(value) if isinstance(value, dict | list) else value for name, value in each}
+        for each in map(dict.items, rows.values())
+    ]
     frame = pd.DataFrame(named, dtype=object)
     numbers = [name for name in frame.columns if pd.api.types.infer_dtype(frame[name], skipna=False) in NUMBERS]
     frame[numbers] = frame[numbers].infer_objects()
     return RawTable.whole(frame, list(rows))
+
+
+def answer_of_prometheus(item: dict[str, Any]) -> pd.DataFrame | None:
+    """A row for each series and time of what Prometheus answers to a query of a range; None for any other object."""
+    data = item.get("data")
+    if not (isinstance(data, dict) and data.get("resultType") == "matrix"):
+        return None
+    try:
+        rows = [
+            (_name_of_metric(dict(each["metric"])), pd.Timestamp(float(time), unit="s"), float(value))
+            for each in data["result"] for time, value in each["values"]
+        ]  # fmt: skip
+    except (LookupError, TypeError, ValueError, OverflowError):
+        return None
+    return pd.DataFrame(rows, columns=["series", "time", "value"])
+
+
+def _name_of_metric(labels: dict[str, Any]) -> str:
+    """A series as Prometheus writes it, `up{job="a"}`."""
+    others = ",".join(f'{name}="{value}"' for name, value in labels.items() if name != "__name__")
+    return f"{labels.get('__name__', '')}{{{others}}}" if others else str(labels.get("__name__", ""))
 
 
 def names_of_line(path: Path) -> list[str]:

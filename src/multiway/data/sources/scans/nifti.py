@@ -132,9 +132,9 @@ def _shape(dim: list[int], channels: bool, where: str) -> tuple[int, ...]:
 
 
 def _affine(header: Any, where: str) -> Affine:
-    """The header's own choice: sform, else qform, else spacing alone."""
+    """The header's own choice: sform, else qform, else spacing alone, which must be sound in any case."""
     spacing = np.asarray(header["pixdim"][1:4], dtype=np.float64)
-    if not (np.isfinite(spacing).all() and (spacing > 0).all()) and int(header["sform_code"]) <= 0:
+    if not (np.isfinite(spacing).all() and (spacing > 0).all()):
         shown = ", ".join(f"{step:g}" for step in spacing)
         raise DataError(f"{where}: voxels must have a size above 0. Got spacing {shown} mm. Set it in the header.")
     try:
