@@ -51,7 +51,7 @@ def forked(
         words: After `multiway`.
         seconds: Time after which it is ended and said to be late.
         kill_after: Kill it after this time.
-        kill_after_saves: Kill it when this many files have been written.
+        kill_after_saves: Kill it when this many files and folders have been written.
         inside_save: Kill it half-way through that write instead of after it.
         here: Run the same in this process first, so that whatever it imports is there for the next.
     """
@@ -83,7 +83,7 @@ def _prepare(seconds: int, kill_after: float | None, saves: int | None, inside: 
 
 def _kill_at_save(count: int, inside: bool) -> None:
     """Die when a file is written: half-way, its temporary file cut short, or as soon as it has its name."""
-    original, done = files.sync_file, []
+    original, whole, done = files.sync_file, files.sync_folder, []
 
     def sync(path: Path) -> None:
         done.append(path)
@@ -94,7 +94,13 @@ def _kill_at_save(count: int, inside: bool) -> None:
         if len(done) > count:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    files.sync_file = sync
+    def sync_folder(path: Path) -> None:
+        done.append(path)
+        if len(done) == count and inside:
+            os.kill(os.getpid(), signal.SIGKILL)
+        whole(path)
+
+    files.sync_file, files.sync_folder = sync, sync_folder
 
 
 def _call(words: Sequence[object], out: int, err: int, *, back: bool) -> int:

@@ -30,6 +30,11 @@ def test_mutants_are_refused_or_change_nothing(tmp_path):
     assert row["tried"] == 100 and row["refused"] > 30
 
 
+def test_killed_commands_leave_the_earlier_result_or_the_new_one(tmp_path):
+    row = figures("kills", tmp_path, "--count", 16, "--tasks", "segment", "--many")
+    assert row["kills"] == row["as_if_undisturbed"] == 16 and row["half_written"] == 0
+
+
 def test_killed_commands_go_on_as_if_undisturbed(tmp_path):
     row = figures("kills", tmp_path, "--count", 24, "--tasks", "forecast")
     assert row["kills"] == row["as_if_undisturbed"] == 24 and row["inside_a_save"] > 3

@@ -57,6 +57,62 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path):
     assert [str(path.relative_to(tmp_path)) for path in sorted(tmp_path.rglob("*"))] == ["made", "made/a"]
 
 
+def write_result(path, *names, text=""):
+    with files.atomic_folder(path, replace=True) as made:
+        for name in names:
+            files.write_text(made / name, text)
+
+
+def seen(path):
+    """Text of every file of a folder by its name, but for the list of what belongs to it."""
+    return {file.name: file.read_text() for file in path.iterdir() if file.name != files.RESULT}
+
+
+@pytest.mark.parametrize("can_exchange", [True, False])
+def test_a_result_of_many_files_replaces_that_of_before_as_a_whole(can_exchange, tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "_exchange", files._exchange if can_exchange else lambda one, other: False)
+    (tmp_path / "to").symlink_to(tmp_path / "out")
+    write_result(tmp_path / "out", "a", "b", text="1")
+    with files.atomic_folder(tmp_path / "to", replace=True) as made:
+        files.write_text(made / "c", "2")
+        assert seen(tmp_path / "out") == {"a": "1", "b": "1"}
+    assert seen(tmp_path / "out") == {"c": "2"}
+    with pytest.raises(KeyError), files.atomic_folder(tmp_path / "out", replace=True) as made:
+        files.write_text(made / "d", "3")
+        raise KeyError
+    with files.atomic_folder(tmp_path / "out", replace=True):
+        pass
+    assert seen(tmp_path / "out") == {"c": "2"} and (tmp_path / "to").is_symlink()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "to"]
+
+
+def test_nothing_but_an_earlier_result_is_replaced(tmp_path):
+    write_result(tmp_path / "out", "a", text="1")
+    (tmp_path / "empty").mkdir()
+    write_result(tmp_path / "empty", "a", text="1")
+    for mine in ("notes.txt", "sub"):
+        place = tmp_path / "out" / mine
+        place.mkdir() if mine == "sub" else place.write_text("mine")
+        with pytest.raises(RunError, match=f"out holds {mine}, which is not of an earlier result"):
+            write_result(tmp_path / "out", "a", text="2")
+        place.rmdir() if mine == "sub" else place.unlink()
+    with pytest.raises(RunError, match="out holds late, which"), files.atomic_folder(tmp_path / "out", replace=True):
+        (tmp_path / "out" / "late").touch()
+        files.write_text(next(tmp_path.glob(".out*")) / "a", "2")
+    assert seen(tmp_path / "out") == {"a": "1", "late": ""}
+    (tmp_path / "file").touch()
+    with pytest.raises(RunError, match=r"file is a file, and several are written\. Give a folder"):
+        write_result(tmp_path / "file", "a")
+
+
+def test_what_is_made_goes_with_a_later_error(tmp_path):
+    write_result(tmp_path / "old", "a", text="1")
+    with pytest.raises(KeyError), files.all_or_nothing():
+        write_result(tmp_path / "new", "a", text="2")
+        raise KeyError
+    assert [path.name for path in tmp_path.iterdir()] == ["old"]
+
+
 def test_sha256_is_the_known_one(tmp_path):
     (tmp_path / "abc").write_bytes(b"abc")
     assert files.sha256_of(tmp_path / "abc").startswith("ba7816bf8f01cfea414140de5dae2223b00361a3")

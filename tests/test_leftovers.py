@@ -41,3 +41,15 @@ def test_what_a_killed_process_left_inside_a_folder_goes_too(tmp_path):
         left_over(tmp_path / name).touch()
     leftovers.remove(tmp_path / "masks")
     assert {path.name for path in tmp_path.rglob("*.*")} == {"a.npy"}
+
+
+def test_a_result_that_was_moved_aside_comes_back(tmp_path):
+    """Where names cannot be exchanged, a process may be killed between two renames."""
+    aside, half = left_over(tmp_path / ".masks"), left_over(tmp_path / ".masks")
+    half.mkdir()
+    with files.atomic_folder(tmp_path / "masks", replace=True) as made:
+        (made / "a.npy").write_text("1")
+    (tmp_path / "masks").rename(aside)
+    leftovers.remove(tmp_path / "masks")
+    assert {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.npy")} == {"masks/a.npy"}
+    assert [path.name for path in tmp_path.iterdir()] == ["masks"]

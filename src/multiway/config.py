@@ -37,6 +37,11 @@ class Config(BaseModel):
         beyond = next(_beyond(values), None)
         if beyond is not None:
             raise ConfigError(f"{where}: {beyond}: a whole number has 64 bits at most.")
+        truth = next(_truths(cls, values), None)
+        if truth is not None:
+            raise ConfigError(
+                f"{where}: {truth}: yes, no, on, off, true and false are truth values. Give another value."
+            )
         try:
             return cls.model_validate(values)
         except ValidationError as error:
@@ -260,6 +265,27 @@ def leaves(settings: Mapping[str, Any], prefix: str = "") -> Plain:
     for name, value in settings.items():
         result |= leaves(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
     return result
+
+
+def _truths(kind: type[BaseModel], values: object, place: str = "") -> Iterator[str]:
+    """Names of the fields that hold a truth value and take none: pydantic reads one as 1 or 0."""
+    for name, value in values.items() if isinstance(values, Mapping) else ():
+        field = kind.model_fields.get(name)
+        part = None if field is None else _without_none(field.annotation)
+        if isinstance(part, type) and issubclass(part, BaseModel):
+            yield from _truths(part, value, f"{place}{name}.")
+        elif field is not None and _has_truth(value) and not _takes_truth(field.annotation):
+            yield f"{place}{name}"
+
+
+def _has_truth(value: object) -> bool:
+    """Whether a value is a truth value, or holds one."""
+    return isinstance(value, bool) or (isinstance(value, list | tuple) and any(map(_has_truth, value)))
+
+
+def _takes_truth(kind: Any) -> bool:
+    """Whether a type can be a truth value, or hold one, or any value."""
+    return kind in (bool, Any, object) or any(map(_takes_truth, get_args(kind)))
 
 
 def _beyond(values: object, place: str = "") -> Iterator[str]:

@@ -16,13 +16,15 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from multiway.errors import RunError, StorageError, in_a_line
+from multiway.errors import DataError, RunError, StorageError, in_a_line
 
 MARK = ".partial-"
 OWNED = re.compile(rf"{re.escape(MARK)}([0-9a-f]{{8}})([0-9a-f]{{8}})[0-9a-f]{{8}}\Z")
 """End of a temporary name: the machine, the process, and what tells its names apart."""
 LONGEST_NAME = 255 - len(f".{MARK}") - 24
 """Bytes of a name: what file systems take, less what a temporary name adds."""
+RESULT = ".multiway"
+"""File of a folder that is one result, with the name of all that belongs to it, a line each."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, None)
 """What tells that there is no room; numpy gives no number."""
 FIXES: dict[int | None, str] = {
@@ -173,25 +175,92 @@ def append_text(path: Path, text: str) -> None:
 
 
 @contextmanager
-def atomic_folder(path: Path) -> Iterator[Path]:
+def atomic_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """Yield a temporary folder next to `path`; on success it takes the place of `path`, on any error it goes.
 
+    With `replace` the folder is one result: an earlier one stays at `path` until then, and goes as a whole. Where
+    nothing was written it stays for good.
+
     Raises:
+        RunError: With `replace`, something else than an earlier result lies in `path`.
         StorageError: The folder cannot be made, or something is at `path`.
     """
+    if replace:
+        path = Path(os.path.realpath(path))
+        _check_result(path)
+        make_folder(path.parent)
     temporary = path.with_name(temporary_name(f".{path.name}"))
     try:
         with storing(path):
             temporary.mkdir()
         yield temporary
+        names = sorted(entry.name for entry in temporary.iterdir())
+        if replace and not names:
+            return
         with storing(path):
-            os.rename(temporary, path)
+            if replace:
+                (temporary / RESULT).write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
+                sync_file(temporary / RESULT)
+            sync_folder(temporary)
+            is_new = not path.exists()
+            (_take_place if replace else os.rename)(temporary, path)
             sync_folder(path.parent)
     except StorageError as error:
         raise StorageError(str(error).replace(str(temporary), str(path))) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-    note(path)
+    if is_new:
+        note(path, *sorted(path.rglob("*")))
+
+
+def _check_result(path: Path) -> None:
+    """Refuse to take the place of anything but an earlier result, or of an input."""
+    check_place(path)
+    if path.exists() and not path.is_dir():
+        raise RunError(f"{path} is a file, and several are written. Give a folder.")
+    entries, own = sorted(path.iterdir()) if path.is_dir() else (), {RESULT, ".DS_Store"}
+    for entry in entries:
+        check_output(entry)
+    if (path / RESULT).is_file():
+        own.update((path / RESULT).read_text(encoding="utf-8", errors="replace").splitlines())
+    for entry in entries:
+        if entry.is_dir() or not (entry.name in own or OWNED.search(entry.name)):
+            raise RunError(
+                f"{path} holds {entry.name}, which is not of an earlier result, and the folder is replaced as a "
+                f"whole. Choose another folder."
+            )
+
+
+def _take_place(new: Path, path: Path) -> None:
+    """Rename a folder to `path`; what lies there goes, in the same step where the system can exchange two names."""
+    _check_result(path)
+    if not path.is_dir() or not any(path.iterdir()):
+        new.rename(path)
+    elif not _exchange(new, path):
+        aside = path.with_name(temporary_name(f".{path.name}"))
+        path.rename(aside)
+        new.rename(path)
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Let two paths change places in one step; False where the system, or the disk, cannot (Linux: renameat2)."""
+    import ctypes
+
+    rename: Any = getattr(ctypes.CDLL(None), "renameat2", None)
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return rename is not None and rename(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0
+
+
+@contextmanager
+def folder_to_fill(path: Path) -> Iterator[Path]:
+    """Yield what becomes a new folder at `path`, seen when it is whole; or `path` itself where it holds something."""
+    if path.is_dir() and any(path.iterdir()):
+        yield path
+        return
+    make_folder(path.parent)
+    with atomic_folder(path) as made:
+        yield made
 
 
 def make_folder(path: Path, *, parents: bool = True) -> None:
@@ -293,15 +362,21 @@ def add_input(*paths: Path | str | None) -> None:
 
 
 def check_output(path: Path) -> None:
-    """Refuse to write onto an input, be it by another name or through a link.
+    """Refuse to write onto an input, be it by another name or through a link, and into a folder that is one.
 
     Raises:
-        RunError: The present command reads what lies there.
+        RunError: The present command reads what lies there, or all that lies in a folder above.
     """
-    if _find_place(path) in (_inputs.get() or ()):
+    inputs = _inputs.get()
+    if not inputs:
+        return
+    if _find_place(path) in inputs:
         raise RunError(
             f"{path} is an input of this command, and nothing is written onto an input. Choose another place."
         )
+    above = next((folder for folder in Path(os.path.realpath(path)).parents if _find_place(folder) in inputs), None)
+    if above is not None:
+        raise RunError(f"{path} lies in {above}, which is an input of this command. Choose a place outside.")
 
 
 def _find_place(path: Path | str) -> tuple[int, int] | None:
@@ -337,6 +412,17 @@ def check_place(*paths: Path | None) -> None:
             if not os.access(above, os.W_OK | os.X_OK):
                 raise RunError(f"{path} cannot be made: the folder {above} cannot be written. Choose another place.")
             check_output(path)
+
+
+def check_regular(path: Path | str) -> None:
+    """Refuse what need not end when it is read.
+
+    Raises:
+        DataError: It is neither file nor folder.
+    """
+    given = Path(path)
+    if given.exists() and not (given.is_file() or given.is_dir()):
+        raise DataError(f"{path} is a pipe or a device, which need not end. Write what it gives into a file.")
 
 
 def sync_file(path: Path) -> None:

@@ -6,7 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
-from multiway.files import MARK, OWNED, machine
+from multiway.files import MARK, OWNED, RESULT, machine
 
 
 def remove_all(folder: Path) -> None:
@@ -17,9 +17,12 @@ def remove_all(folder: Path) -> None:
 
 
 def remove(*paths: Path | None) -> None:
-    """Remove what killed processes of this machine left next to each path of what was to become it, and inside it."""
-    for path in paths:
-        if path is not None:
+    """Remove what killed processes of this machine left next to each path of what was to become it, and inside it.
+
+    A whole result that was moved aside when its process was killed comes back.
+    """
+    for given in paths:
+        for path in () if given is None else dict.fromkeys((given, given.resolve())):
             near = path.parent.glob(f"*{glob.escape(path.name)}{MARK}*")
             inside = [*path.glob(f"*{MARK}*"), *path.glob(f"*/*{MARK}*")]
             names = (path.name, f".{path.name}")
@@ -28,7 +31,12 @@ def remove(*paths: Path | None) -> None:
                 is_ours = owner is not None and owner[1] == machine() and not stray.is_symlink()
                 if owner is not None and is_ours and not _runs(int(owner[2], 16)):
                     with contextlib.suppress(OSError):
-                        shutil.rmtree(stray) if stray.is_dir() else stray.unlink()
+                        if (stray / RESULT).is_file() and not path.exists():
+                            stray.rename(path)
+                        elif stray.is_dir():
+                            shutil.rmtree(stray)
+                        else:
+                            stray.unlink()
 
 
 def _runs(process: int) -> bool:

@@ -2,6 +2,8 @@
 
 A training that is resumed has to end with the files of one that was left alone, bit for bit, without a stray file. Any
 other command must leave what it reads untouched and no half-written answer, and give the same answer when run again.
+With `--many` only commands that write many files are killed, over an earlier result where they replace one: at every
+instant each result is the earlier or the new one.
 
     PYTHONPATH=src:tests OMP_NUM_THREADS=1 python -m attacks.kills --folder /dev/shm/kills --count 300
 """
@@ -46,6 +48,7 @@ class Command(NamedTuple):
     expected: dict[str, str]
     seconds: float
     saves: int
+    replaces: bool = False
 
 
 def main() -> None:
@@ -54,22 +57,25 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--tasks", nargs="*", default=list(TINY), choices=list(TINY))
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after this time")
+    parser.add_argument("--many", action="store_true", help="only commands that write many files")
     parser.add_argument("--out", type=Path, help="append the summary as a JSON line")
     chosen = parser.parse_args()
-    row = measure(chosen.folder, chosen.count, chosen.tasks, chosen.seconds)
+    row = measure(chosen.folder, chosen.count, chosen.tasks, chosen.seconds, many=chosen.many)
     print(json.dumps(row))
     if chosen.out:
         with chosen.out.open("a") as file:
             file.write(json.dumps(row) + "\n")
-    sys.exit(row["as_if_undisturbed"] != row["kills"])
+    sys.exit(row["as_if_undisturbed"] != row["kills"] or row["half_written"] > 0)
 
 
-def measure(folder: Path, count: int, tasks: list[str], seconds: float = float("inf")) -> dict[str, Any]:
+def measure(
+    folder: Path, count: int, tasks: list[str], seconds: float = float("inf"), *, many: bool = False
+) -> dict[str, Any]:
     """Kill commands in turn, half of them inside a save; each that goes wrong is a line on stderr."""
     torch.set_num_threads(1)
     os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
     made = [make(name, folder / name) for name in tasks]
-    commands = [command for task in made for command in commands_of(task, folder / "result")]
+    commands = [command for task in made for command in commands_of(task, folder / "result", many)]
     counts: collections.Counter[str] = collections.Counter()
     start = time.monotonic()
     number = 0
@@ -77,9 +83,9 @@ def measure(folder: Path, count: int, tasks: list[str], seconds: float = float("
         command = commands[number % len(commands)]
         counts += one_kill(command, number)
         number += 1
-    names = ("kills", "inside_a_save", "as_if_undisturbed")
+    names = ("kills", "inside_a_save", "as_if_undisturbed", "half_written")
     return {
-        "benchmark": "kills",
+        "benchmark": "kills of many files" if many else "kills",
         **{name: counts[name] for name in names},
         "commands": len(commands),
         "by_command": {name: counts[name] for name in dict.fromkeys(command.name for command in commands)},
@@ -89,8 +95,8 @@ def measure(folder: Path, count: int, tasks: list[str], seconds: float = float("
     }
 
 
-def commands_of(task: Task, result: Path) -> list[Command]:
-    """Every command of a task, measured once without a kill."""
+def commands_of(task: Task, result: Path, many: bool) -> list[Command]:
+    """Every command of a task, or those that write many files, measured once without a kill."""
     name, data, space = task.tiny.task, task.tiny.data, task.folder / "space.yaml"
     space.write_text(json.dumps(OPTIONS))
     words: dict[str, list[object]] = {
@@ -105,10 +111,17 @@ def commands_of(task: Task, result: Path) -> list[Command]:
     else:
         words["encode"] = ["data", "encode", data, "--set", f"text.cache={result / 'vectors'}"]
     if name == "volumes":
+        maps = ["--maps", result / "maps", "--out", result / "answer.csv", "--overwrite"]
+        words["predict maps"] = ["predict", task.run, "--data", data, *maps]
         words["data make"] = ["data", "make", "lesions", "--from", data, "--out", result / "lesions"]
     if name == "forecast":
         words["reproduce"] = ["reproduce", "hot-table-1", "--from", ROWS, "--report", result / "table.html"]
-    return [measured(name, task, each, result) for name, each in words.items()]
+    if many:
+        del words["train"], words["report"]  # a training has a state of its own, and a report is one file
+    every = [measured(name, task, each, result) for name, each in words.items()]
+    replacing = ("predict", "predict maps", "explain")
+    return [command._replace(replaces=many and command.name in replacing) for command in every
+            if not many or len(command.expected) > 1]  # fmt: skip
 
 
 def _empty(result: Path) -> Path:
@@ -128,18 +141,13 @@ def measured(name: str, task: Task, words: list[object], result: Path) -> Comman
 
 @contextlib.contextmanager
 def counted() -> Iterator[list[Path]]:
-    """Every file that is saved within this block."""
-    original, done = files.sync_file, []
-
-    def sync(path: Path) -> None:
-        done.append(path)
-        original(path)
-
-    files.sync_file = sync
+    """Every file and folder that is saved within this block."""
+    originals, done = (files.sync_file, files.sync_folder), []
+    files.sync_file, files.sync_folder = (lambda path, save=save: (done.append(path), save(path)) for save in originals)
     try:
         yield done
     finally:
-        files.sync_file = original
+        files.sync_file, files.sync_folder = originals
 
 
 def prepared(result: Path) -> None:
@@ -148,10 +156,34 @@ def prepared(result: Path) -> None:
     result.mkdir()
 
 
+def earlier(command: Command) -> dict[str, str]:
+    """What lies there before: nothing, or a result of the same files with other content, and one file more."""
+    prepared(command.result)
+    for name in command.expected if command.replaces else ():
+        path = command.result / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("earlier")
+        if path.name == files.RESULT:
+            names = [Path(each).name for each in command.expected if Path(each).parent == Path(name).parent]
+            path.write_text("".join(f"{each}\n" for each in [*names, "one more"]))
+            (path.parent / "one more").touch()
+    return timeless(command.result)
+
+
+def is_half(found: dict[str, str], before: dict[str, str], after: dict[str, str]) -> bool:
+    """Whether any of the files and folders of a result is neither as it was nor as it is to be."""
+    places = {name: Path(name).parts[0] for name in (*found, *before, *after)}
+    return any(
+        {name: value for name, value in found.items() if places[name] == place}
+        not in [{name: value for name, value in each.items() if places[name] == place} for each in (before, after)]
+        for place in set(places.values()) if not files.OWNED.search(place)
+    )  # fmt: skip
+
+
 def one_kill(command: Command, number: int) -> collections.Counter[str]:
     """Kill a command, finish it, and compare."""
     chance = random.Random(number)
-    prepared(command.result)
+    old = earlier(command)
     inside = command.saves > 0 and chance.random() < 0.5
     before = contents(command.task.folder)
     when: dict[str, Any] = (
@@ -162,16 +194,25 @@ def one_kill(command: Command, number: int) -> collections.Counter[str]:
     if not forked(command.words, **when).killed:
         return collections.Counter()
     untouched = contents(command.task.folder) == before
+    is_torn = command.name in ("predict", "predict maps", "explain", "compress", "data make", "report") and is_half(
+        timeless(command.result), old, command.expected
+    )
     run = command.result / "run"
     goes_on = ["train", "--resume", run] if command.name == "train" and run.exists() else command.words
     outcome = forked(goes_on)
     found = timeless(command.result)
     is_same = outcome.code == 0 and untouched and found == command.expected
-    if not is_same:
+    if not is_same or is_torn:
         different = sorted(set(found.items()) ^ set(command.expected.items()))[:3]
         last = " | ".join(outcome.err.strip().splitlines()[-2:])
         print(number, command.task.tiny.task, command.name, when, outcome.code, last, different, file=sys.stderr)
-    names = ("kills", command.name, *["inside_a_save"][:inside], *["as_if_undisturbed"][:is_same])
+    names = (
+        "kills",
+        command.name,
+        *["inside_a_save"][:inside],
+        *["as_if_undisturbed"][:is_same],
+        *["half_written"][:is_torn],
+    )
     return collections.Counter(names)
 
 

@@ -67,7 +67,7 @@ def test_a_users_error_is_one_line_and_exits_with_1(words, text, tmp_path, monke
         ("\udcff", r"'\udcff' holds bytes that are no UTF-8"),
         ("a" * 245, "245 bytes; the most is 221"),
         ("x.csv/run", "is a file"),
-        ("x.csv", "exists already"),
+        ("x.csv", "is an input of this command"),
     ],
 )
 def test_a_place_where_nothing_can_be_made_is_refused_before_the_data_are_read(

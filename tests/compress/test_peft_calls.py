@@ -45,6 +45,32 @@ def x(generator):
     return torch.randn(5, 16, generator=generator)
 
 
+class Tied(nn.Module):
+    """A head with the weight of the embedding."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.head = nn.Embedding(24, 16), nn.Linear(16, 24, bias=False)
+        self.head.weight = self.embed.weight
+
+    def forward(self, words):
+        return self.head(self.embed(words))
+
+
+@pytest.mark.parametrize("config", [AdapterConfig, peft.LoKrConfig])
+@pytest.mark.parametrize("merge", ["merge_and_unload", "merge_adapter"])
+def test_merging_into_a_weight_of_two_layers_is_refused(config, merge):
+    model = draw(peft.get_peft_model(Tied(), config(r=2, target_modules=["head"])))
+    words = torch.arange(24)
+    wanted, before = model(words), model.base_model.model.embed.weight.clone()
+    with pytest.raises(ConfigError, match=r"head is tied to embed\.weight, which merging would change too\. Keep the"):
+        getattr(model, merge)()
+    assert torch.equal(model(words), wanted) and torch.equal(model.base_model.model.embed.weight, before)
+    alone = model.base_model.model.head.base_layer
+    alone.weight = nn.Parameter(alone.weight.detach().clone(), requires_grad=False)
+    assert torch.allclose(model.merge_and_unload()(words), wanted, atol=1e-5)
+
+
 @pytest.mark.parametrize("kind", ["linear", "cat", "svd", "ties"])
 def test_a_weighted_sum_is_refused(kind):
     model = tuned()

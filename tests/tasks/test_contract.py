@@ -95,6 +95,25 @@ def test_changed_data_is_refused_when_a_run_goes_on(tiny, tmp_path, monkeypatch)
             path.write_bytes(content)
 
 
+@of_two("made", TASKS, "images", "stocks")
+def test_an_explanation_of_changed_data_is_refused_or_rests_on_none(made, tmp_path):
+    """What stands in the run is said as it was; what needs the data says that they are others."""
+    shutil.copytree(made.tiny.data.parent, tmp_path / "kept", ignore=shutil.ignore_patterns("run", "*.html"))
+    usual, changes = outcome("explain", made.run), made.tiny.changes.values()
+    for change in changes:
+        change()
+        try:
+            again = outcome("explain", made.run)
+            assert again == usual or (
+                again[:2] == (1, "") and is_one_line(again[2], "is not the data of the training any more. Restore it.")
+            )
+        finally:
+            if made.tiny.data.is_dir():
+                shutil.rmtree(made.tiny.data)
+            shutil.copytree(tmp_path / "kept", made.tiny.data.parent, dirs_exist_ok=True)
+    assert outcome("explain", made.run) == usual and usual[0] == 0
+
+
 @of_two("made", TASKS)
 def test_a_run_that_was_stopped_and_killed_ends_with_the_same_bytes(made, tmp_path, tmp_path_factory, monkeypatch):
     fit_fewer(monkeypatch)

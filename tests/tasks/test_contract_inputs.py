@@ -1,10 +1,13 @@
 """Nothing is ever written onto an input, whatever the task, the command, and the name by which it is called."""
 
+import contextlib
 import hashlib
 import json
 import os
 import re
 import shutil
+import signal
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +23,8 @@ from tasks.scans.masks.lesion_files import FAST, write_boxes
 from tasks.tiny import leaves_of
 
 REFUSED = "is an input of this command, and nothing is written onto an input. Choose another place."
+AMONG = "which is an input of this command. Choose a place outside."
+OTHERS = "which is not of an earlier result, and the folder is replaced as a whole. Choose another folder."
 
 
 @pytest.fixture(scope="module", params=TASKS)
@@ -49,23 +54,40 @@ def content(*places):
     return {str(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in every if file.is_file()}
 
 
-def assert_spared(words, *places):
+def assert_spared(words, *places, text=REFUSED):
     before = content(*places)
     code, out, err = outcome(*words)
-    assert (code, out) == (1, "") and REFUSED in err and err.count("\n") == 1, err
+    assert (code, out) == (1, "") and text in err and err.count("\n") == 1, err
     assert content(*places) == before
 
 
-def commands(run, data, out, other):
-    """Every command that writes where it is told, and may replace what lies there."""
+def onto(made, out, other):
+    """Every command that writes where it is told, be it a file or a folder, and whatever it may replace."""
+    task, data, run = made.tiny.task, made.tiny.data, made.run
+    space = run.parent / "space.json"
+    space.write_text('{"training.learning_rate": [0.01]}')
+    yield "train", task, "--data", data, "--out", out
+    yield "tune", task, "--data", data, "--space", space, "--out", out
     yield "predict", run, "--data", data, "--out", out, "--overwrite"
     yield "report", run, "--out", out
     yield "compare", run, other, "--out", out
+    yield "explain", run, "--out", out
+    if task not in ("stocks", "language"):
+        yield "compress", run, "--rule", ".*=lowrank:rank=1", "--out", out
+        yield "compress", run, "--rule", ".*=lowrank:rank=1", "--report", out
+    if task in ("forecast", "stocks"):
+        yield "backtest", run, "--data", data, "--out", out, "--overwrite"
+    if task == "forecast":
+        yield "anomalies", run, "--data", data, "--out", out, "--overwrite"
+        yield "update", run, "--data", data, "--out", out
+    if task == "volumes":
+        yield "predict", run, "--data", data, "--maps", out
+        yield "data", "make", "lesions", "--from", data, "--out", out
 
 
-@pytest.mark.parametrize("through", ["its name", "a symbolic link", "a hard link", "another spelling"])
-@of_two("made", TASKS, "images")
-def test_no_command_writes_onto_the_data(made, through, tmp_path):
+@pytest.mark.parametrize("through", ["its name", "a symbolic link", "a hard link", "another spelling", "from near"])
+@of_two("made", TASKS, "images", "stocks", "volumes")
+def test_no_command_writes_onto_the_data(made, through, tmp_path, monkeypatch):
     data, run = made.tiny.data, made.run
     out = tmp_path / f"out{data.suffix}"
     if through == "its name" or (through == "a hard link" and data.is_dir()):
@@ -74,28 +96,34 @@ def test_no_command_writes_onto_the_data(made, through, tmp_path):
         out.symlink_to(data)
     elif through == "a hard link":
         os.link(data, out)
+    elif through == "from near":
+        monkeypatch.chdir(data.parent)
+        out = Path(data.name)
     else:
         out = data.parent / ".." / data.parent.name / data.name
-    for words in commands(run, data, out, shutil.copytree(run, tmp_path / "other")):
-        assert_spared(words, data, run)
+    for words in onto(made, out, shutil.copytree(run, tmp_path / "other")):
+        needs_new = words[0] in ("compress", "update", "explain") and "--report" not in words
+        assert_spared(words, data, run, text=" " if needs_new else REFUSED)
 
 
-def test_explanations_do_not_go_into_the_folder_of_the_data(made):
-    if made.tiny.data.is_dir():
-        assert_spared(("explain", made.run, "--out", made.tiny.data), made.tiny.data)
+@of_two("made", TASKS, "images", "stocks")
+def test_no_command_writes_among_the_data(made, tmp_path):
+    data, run = made.tiny.data, made.run
+    if data.is_dir():
+        for words in onto(made, data / "new" / "out.csv", shutil.copytree(run, tmp_path / "other")):
+            assert_spared(words, data, run, text=AMONG)
+
+
+def test_a_folder_that_holds_anything_else_is_no_place_for_a_result(made, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine")
+    assert_spared(("explain", made.run, "--out", tmp_path / "mine"), tmp_path, text=OTHERS)
+    assert_spared(("explain", made.run, "--out", made.run), made.run)
 
 
 def test_no_report_is_written_onto_a_file_of_the_run(made):
     for name in ("config.yaml", "weights.safetensors", "manifest.json"):
         assert_spared(("report", made.run, "--out", made.run / name), made.run)
-
-
-def test_a_new_run_takes_no_place_of_its_data(made):
-    data = made.tiny.data
-    before = content(data)
-    code, _, err = outcome("train", made.tiny.task, "--data", data, "--out", data)
-    assert code == 1 and f"{data} exists already" in err
-    assert content(data) == before
 
 
 def test_predicted_masks_replace_no_scan(masked, tmp_path):
@@ -122,14 +150,21 @@ def test_the_table_of_masks_replaces_no_table_of_scans(masked, tmp_path):
     assert_spared(("predict", run, "--data", listed, "--out", listed.parent, "--overwrite"), tmp_path / "mine")
 
 
-def test_masks_go_next_to_a_table_whose_scans_lie_elsewhere(masked, tmp_path):
+def test_masks_do_not_go_next_to_a_table_of_scans(masked, tmp_path):
     table, run = masked
     shutil.copytree(table.parent, tmp_path / "mine")
-    before = content(tmp_path / "mine")
-    printed("predict", run, "--data", tmp_path / "mine" / table.name, "--out", tmp_path / "mine", "--overwrite")
-    after = content(tmp_path / "mine")
-    assert before.items() <= after.items() and len(after) > len(before)
-    printed("predict", run, "--data", tmp_path / "mine" / table.name, "--out", tmp_path / "mine", "--overwrite")
+    words = ("predict", run, "--data", tmp_path / "mine" / table.name, "--out", tmp_path / "mine", "--overwrite")
+    assert_spared(words, tmp_path / "mine")
+
+
+def test_masks_replace_masks_of_before_as_a_whole(masked, tmp_path):
+    table, run = masked
+    scans, out = sorted((table.parent / "image").iterdir()), tmp_path / "masks"
+    for scan in scans[:2]:
+        printed("predict", run, "--data", scan, "--out", out, "--overwrite")
+        assert {path.name for path in out.glob("*")} == {files.RESULT, "volumes.csv", scan.name}
+    (out / "corrected.npy").write_text("mine")
+    assert_spared(("predict", run, "--data", scans[2], "--out", out, "--overwrite"), out, text=OTHERS)
 
 
 def test_maps_do_not_go_into_the_folder_of_the_scans(tmp_path_factory, tmp_path):
@@ -162,3 +197,38 @@ def test_what_was_read_before_a_command_may_be_replaced_by_it(tmp_path):
     with files.sparing_inputs():
         files.write_text(path, "newer")
     assert path.read_text() == "newer"
+
+
+@contextlib.contextmanager
+def within(seconds):
+    """Fail where something waits for what never comes."""
+
+    def fail(number, frame):
+        raise AssertionError(f"it took more than {seconds} s")
+
+    old = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, old)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+@of_two("made", TASKS, "images", "volumes", "segment")
+def test_what_need_not_end_is_refused_among_the_data(made, kind, tmp_path):
+    kept = shutil.ignore_patterns("run", "*.html", "space.json")
+    mine = shutil.copytree(made.tiny.data.parent, tmp_path / "mine", ignore=kept)
+    data = mine / made.tiny.data.name
+    one, *_ = [file for file in sorted(mine.rglob("*")) if file.is_file() and (file != data or data.parent == mine)]
+    one.unlink()
+    os.mkfifo(one) if kind == "pipe" else one.symlink_to("/dev/zero")
+    for words in (
+        ("check", data, "--task", made.tiny.task),
+        ("train", made.tiny.task, "--data", data, "--out", tmp_path / "run"),
+        ("predict", made.run, "--data", data, "--out", tmp_path / "out.csv"),
+    ):
+        with within(60):
+            code, out, err = outcome(*words)
+        assert code == 1 and "error: " in out + err and "Traceback" not in err, (words, out, err)

@@ -128,3 +128,29 @@ def test_a_run_on_disk_and_an_audit_need_a_path(call):
     with pytest.raises(ConfigError, match=r"^data: a path or .* needed\. Got DataFrame\. Write it to a file") as caught:
         call({"data": make_frame(rows=220)})
     assert "\n" not in str(caught.value)
+
+
+def answer_to_a_range_query():
+    """As Prometheus answers, two series of a metric by five minutes."""
+    series = [
+        {"metric": {"__name__": "load", "instance": host}, "values": [[1704067200 + 300 * row, f"{row + place}"]
+         for row in range(60)]} for place, host in enumerate(("h0:9100", "h1:9100"))
+    ]  # fmt: skip
+    return json.dumps({"status": "success", "data": {"resultType": "matrix", "result": series}})
+
+
+def test_an_answer_of_prometheus_is_read_as_series(tmp_path):
+    path = tmp_path / "answer.json"
+    path.write_text(answer_to_a_range_query())
+    report = workflows.check(str(path))
+    assert report.task == "forecast" and report.is_usable, list(report.lines(str))
+    shown = "\n".join(report.lines(str))
+    assert 'load{instance="h0:9100"}' in shown and "2024-01-01 00:00" in shown and "5min" in shown
+
+
+@pytest.mark.parametrize("text", ['[{"a": 1}]', "[1, 2]", '{"data": {"x": 1}}'])
+@pytest.mark.parametrize("name", ["nested.json", "nested.jsonl"])
+def test_json_that_is_no_table_is_refused_in_words(name, text, tmp_path):
+    (tmp_path / name).write_text(text)
+    report = workflows.check(str(tmp_path / name))
+    assert not report.is_usable and any("error: " in line for line in report.lines(str))

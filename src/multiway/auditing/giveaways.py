@@ -6,27 +6,23 @@ cause cannot tell: a digit, the neighbour of a row in the file, cells that recur
 
 import itertools
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.auditing.near import thin_rows
-from multiway.auditing.parts import pairs_of_columns, parts_of_cells
+from multiway.auditing.parts import WHOLE, pairs_of_columns, parts_of_cells
 from multiway.auditing.probes import (
     Floats,
     Ints,
-    Parts,
     ProbeErrors,
     is_cut,
-    questions_of,
-    r2_of_column,
     share_explained,
 )
 from multiway.auditing.report import Verdict, finding
+from multiway.auditing.worth import NEAR, Asked
 from multiway.data.findings import quote
-from multiway.data.samples import Cells
 from multiway.errors import Fix, Message
 
 OF_FORM, OF_TIME = 0.5, 0.75
@@ -45,76 +41,43 @@ WIDE = 8
 """One row in so many counts as around."""
 FEWEST_NAMES, LEAST_ROWS = 20, 50
 BINS, MOST_COLUMNS, MOST_CELLS = 20, 24, 400
-MOST_LEARNT, MOST_JUDGED = 20_000, 5000
-IN_LEVEL, FEWEST_IN_LEVEL = 0.9999, 10
-"""Rank correlation within each level, and rows of one."""
+MOST_LEARNT, MOST_HELD, MOST_RANKED = 20_000, 300, 2000
+IN_LEVEL, FEWEST_IN_LEVEL = 0.98, 10
+"""Share of the steps within levels that go one way, less that of the others; and rows of a level on average."""
 NEXT, MOSTLY, TOLD = 2, 0.5, 0.75
 """Rows of the file between neighbours; share of rows whose nearest one is such; share of the target it tells."""
-FEWEST_FILLED, PURE, CENTRE = 10, 0.95, 0.05
+FEWEST_FILLED, PURE, CENTRE, ERRORS = 10, 0.95, 0.05, 3.0
+"""Cells of one value, the share of one class among them, and its distance from the mean of that class: in deviations,
+or in standard errors.
+"""
 LEAVE = Fix("read.drop", like="NAME")
 GROUP = Fix("read.group", like="NAME")
 DROP: Message = ("Leave it out (", LEAVE, ").")
+CUT = "is made of the target by cutting it into steps"
 SORTED = "the neighbours of a row in the file are not its likes"
 
 
-class Asked(NamedTuple):
-    """A target and the rows by which it is judged: classes have labels, numbers have none."""
-
-    target: Floats
-    labels: Ints | None
-    parts: Parts
-
-    def thin(self) -> "Asked":
-        """Fewer rows, evenly chosen."""
-        parts = [(thin_rows(learnt, MOST_LEARNT), thin_rows(judged, MOST_JUDGED)) for learnt, judged in self.parts]
-        return self._replace(parts=parts)
-
-    def gains(self, codes: Floats) -> tuple[float, float]:
-        """What a table of codes surely tells, and what it tells."""
-        if self.labels is not None:
-            errors = (ProbeErrors.of_codes(codes, labels, self.parts) for labels in questions_of(self.labels))
-            return max((each.sure_gain, each.gain) for each in errors)
-        told = r2_of_column(codes, self.target, self.parts)
-        return told, told
-
-    def gain_near(self, column: Floats, neighbours: int) -> float:
-        """What so many rows of the nearest cells tell."""
-        if self.labels is not None:
-            return ProbeErrors.of_column(column, self.labels, self.parts, neighbours).sure_gain
-        said = [_mean_near(column[one], self.target[one], column[other], neighbours) for one, other in self.parts]
-        return share_explained(np.concatenate(said), np.concatenate([self.target[other] for _, other in self.parts]))
-
-
-def _mean_near(known: Floats, target: Floats, queries: Floats, neighbours: int) -> Floats:
-    order = np.argsort(known, kind="stable")
-    ordered, total = known[order], np.concatenate([[0.0], target[order].cumsum()])
-    count = min(neighbours, len(known))
-    middle = (np.searchsorted(ordered, queries) + np.searchsorted(ordered, queries, "right")) // 2
-    first = np.clip(middle - count // 2, 0, len(known) - count)
-    return np.asarray((total[first + count] - total[first]) / count)
-
-
-def check_parts(cells: Cells, asked: Asked) -> Iterator[Verdict]:
+def check_parts(asked: Asked) -> Iterator[Verdict]:
     """Whether a part of a cell tells the target, such as a digit or a weekday, and more than the whole cell does."""
-    asked, told = asked.thin(), set[str]()
+    cells, best = asked.cells, dict[str, tuple[float, str, Floats, bool]]()
     whole = dict(zip(cells.of_numbers, cells.numbers.T, strict=True))
+    near = {name: asked.gain_near(np.nan_to_num(column), NEAR) for name, column in whole.items()}
     for name, part, is_date, values in parts_of_cells(cells):
         count = len(np.unique(values[np.isfinite(values)]))
         is_part = name not in whole or len(np.unique(whole[name])) >= COARSER * count
-        if name in told or count < 2 or not is_part or (asked.labels is None and is_date):
+        if count < 2 or not is_part or (asked.labels is None and is_date):
             continue
-        if part == "the number":
-            sure, gain = (asked.gain_near(values, 5),) * 2
-        else:
-            sure, gain = asked.gains(values)
-        least = OF_NUMBERS if asked.labels is None else OF_TIME if is_date or part == "the number" else OF_FORM
-        if sure <= least or (name in whole and gain < AHEAD + asked.gain_near(np.nan_to_num(whole[name]), 5)):
-            continue
-        told.add(name)
+        is_whole = part == WHOLE
+        sure, gain = (asked.gain_near(values, NEAR),) * 2 if is_whole else asked.gains(values)
+        least = OF_NUMBERS if asked.labels is None else OF_TIME if is_date or is_whole else OF_FORM
+        if sure > max(least, best.get(name, (0.0,))[0]) and gain >= near.get(name, -1.0) + AHEAD:
+            best[name] = (sure, part, values, not is_whole)
+    for name, (sure, part, values, is_code) in best.items():
         rule = f"{part} of column {quote(name)} tells the target, and nothing of the thing itself"
+        worth = asked.worth(values, [name], is_code=is_code)
         fix: Message = ("Ask how it was given, and leave it out (", LEAVE, ").")
-        yield finding("parts", "error", f"{rule}: it {_words(asked, sure)}", fix)
-    if not told:
+        yield finding("parts", "error", f"{rule}: it {_words(asked, sure)}{worth}", fix)
+    if not best:
         yield "no digit, day or sign of a cell tells the target"
 
 
@@ -124,30 +87,29 @@ def _words(asked: Asked, gain: float) -> str:
     return f"surely removes {gain:.0%} of the commonest class's errors on rows held out"
 
 
-def check_pairs(cells: Cells, asked: Asked) -> Iterator[Verdict]:
+def check_pairs(asked: Asked) -> Iterator[Verdict]:
     """Whether two columns together tell the class without exception, where neither does."""
     if asked.labels is None:
         return
-    asked = asked.thin()
-    labels, parts = asked.labels, asked.parts
-    assert labels is not None
+    cells, labels, parts = asked.cells, asked.labels, asked.parts
     numbers = dict(itertools.islice(zip(cells.of_numbers, cells.numbers.T, strict=True), MOST_COLUMNS))
     words = dict(itertools.islice(zip(cells.of_words, cells.words.T, strict=True), MOST_COLUMNS))
     codes = {name: _binned(column) for name, column in numbers.items()}
     codes |= {name: pd.factorize(column)[0].astype(np.float64) for name, column in words.items()}
     alone = {name: ProbeErrors.of_codes(column, labels, parts).gain for name, column in codes.items()}
-    told = []
+    told = list[tuple[str, str, str, Floats, bool]]()
     for one, other, what, values in pairs_of_columns(numbers, cells.dates):
-        if max(alone[one], alone[other]) < OF_TIME:
-            told += [(one, other, what)] if _tells_all(ProbeErrors.of_column(values, labels, parts)) else []
+        is_new = max(alone[one], alone[other]) < OF_TIME
+        if is_new and _tells_all(ProbeErrors.of_column(values, labels, parts)):
+            told.append((one, other, what, values, False))
     for one, other in itertools.combinations(codes, 2):
-        if max(alone[one], alone[other]) < OF_TIME and (codes[one].max() + 1) * (codes[other].max() + 1) <= MOST_CELLS:
-            both = codes[one] * (codes[other].max() + 1) + codes[other]
-            told += (
-                [(one, other, f"{one} and {other}")] if _tells_all(ProbeErrors.of_codes(both, labels, parts)) else []
-            )
-    for what in dict.fromkeys(what for _, _, what in told[:3]):
-        rule = f"{quote(what)} tell the class together, without exception, and neither of them alone"
+        both, count = codes[one] * (codes[other].max() + 1) + codes[other], (codes[one].max() + 1) * codes[other].max()
+        is_new = max(alone[one], alone[other]) < OF_TIME and count <= MOST_CELLS
+        if is_new and _tells_all(ProbeErrors.of_codes(both, labels, parts)):
+            told.append((one, other, f"{one} and {other}", both, True))
+    for one, other, what, values, is_code in told[:3]:
+        rule = f"{quote(what)} tells the class without exception, and neither of them alone"
+        rule += asked.worth(values, [one, other], is_code=is_code)
         yield finding("pairs", "error", rule, ("Leave one out (", LEAVE, "), or both."))
     if not told:
         yield "no two columns tell the class together"
@@ -163,14 +125,14 @@ def _binned(column: Floats) -> Floats:
     return pd.factorize(codes)[0].astype(np.float64)
 
 
-def check_names(cells: Cells, asked: Asked) -> Iterator[Verdict]:
+def check_names(asked: Asked) -> Iterator[Verdict]:
     """Whether rows of nearly the same cell share the target though cells around do not: the column names persons."""
-    asked, told = asked.thin(), []
+    cells, asked, told = asked.cells, asked._replace(parts=asked.parts[-1:]), list[str]()
     wide = max(len(asked.parts[-1][0]) // WIDE, 10)
     for name, column in zip(cells.of_numbers, cells.numbers.T, strict=True):
         column = np.where(np.isfinite(column), column, -1e300)
         if len(np.unique(column)) >= FEWEST_NAMES:
-            near = asked.gain_near(column, 5 if asked.labels is not None else 3)
+            near = asked.gain_near(column, 1)
             if near > NAMED and asked.gain_near(column, wide) < near - SMOOTH:
                 told.append(name)
     for name in told:
@@ -178,26 +140,28 @@ def check_names(cells: Cells, asked: Asked) -> Iterator[Verdict]:
             f"column {quote(name)} names what rows belong to, such as a person: rows of the same cell share the target"
         )
         fix: Message = ("Keep such rows in one split (", GROUP, "), and leave the column out (", LEAVE, ").")
-        yield finding("names", "error", f"{rule}, and rows around do not", fix)
+        column = cells.numbers[:, cells.of_numbers.index(name)]
+        yield finding("names", "error", f"{rule}, and rows around do not{asked.worth(column, [name])}", fix)
     if not told:
         yield "no column names what rows belong to"
 
 
-def check_ranks(cells: Cells, target: Floats) -> Iterator[Verdict]:
+def check_ranks(asked: Asked) -> Iterator[Verdict]:
     """Whether a column is a rank or a class of a target of numbers, over all rows or within levels of another one."""
-    told = {}
+    cells, target, told = asked.cells, asked.target, dict[str, tuple[str, Floats]]()
     levels = {name: pd.factorize(column)[0] for name, column in zip(cells.of_words, cells.words.T, strict=True)}
     for name, column in zip(cells.of_numbers, cells.numbers.T, strict=True):
         if is_cut(column, target):
-            told[name] = "is made of the target by cutting it into steps"
+            told[name] = CUT, column
         for level, codes in levels.items():
             if name not in told and _is_rank_within(column, target, codes):
-                told[name] = f"is a rank of the target within each {quote(level)}"
+                told[name] = f"is a rank of the target within each {quote(level)}", _binned(column) + BINS * codes
     for level, codes in levels.items():
         if is_cut(_by_mean(codes, target), target):
-            told[level] = "is made of the target by cutting it into steps"
-    for name, said in told.items():
-        yield finding("rank", "error", f"column {quote(name)} {said}", DROP)
+            told[level] = CUT, codes.astype(np.float64)
+    for name, (said, values) in told.items():
+        worth = asked.worth(values, [name], is_code=True)
+        yield finding("rank", "error", f"column {quote(name)} {said}{worth}", DROP)
     if not told:
         yield "no column is a rank of the target"
 
@@ -207,15 +171,15 @@ def _by_mean(codes: Ints, target: Floats) -> Floats:
 
 
 def _is_rank_within(column: Floats, target: Floats, codes: Ints) -> bool:
-    """Whether a column rises or falls with the target in every level, and not over all."""
-    rows = pd.DataFrame({"one": column, "other": target, "level": codes}).dropna()
-    sizes = rows.groupby("level")["one"].transform("size")
-    rows = rows[sizes >= FEWEST_IN_LEVEL]
-    if len(rows) < LEAST_ROWS or rows["one"].nunique() < FEWEST_NAMES:
+    """Whether the target rises or falls with a column from row to row of every level."""
+    some = thin_rows(np.flatnonzero(np.isfinite(column)), MOST_RANKED)
+    if len(np.unique(column[some])) < FEWEST_NAMES:
         return False
-    ranks = rows.groupby("level")[["one", "other"]].rank(pct=True)
-    centred = ranks - ranks.groupby(rows["level"]).transform("mean")
-    return bool(abs(centred["one"].corr(centred["other"])) > IN_LEVEL)
+    order = some[np.lexsort((column[some], codes[some]))]
+    moved = (np.diff(codes[order]) == 0) & (np.diff(column[order]) > 0)
+    ways = np.sign(np.diff(target[order])[moved])
+    is_large = moved.sum() >= FEWEST_IN_LEVEL * len(np.unique(codes[some]))
+    return bool(is_large and abs(ways.mean()) > IN_LEVEL)
 
 
 def check_neighbours(
@@ -230,7 +194,7 @@ def check_neighbours(
         return None
     spread = varied[train].std(0)
     scaled = np.nan_to_num(varied - varied[train].mean(0)) / np.where(spread > 0, spread, 1)
-    held, known = thin_rows(rest, 1000), thin_rows(train, MOST_LEARNT)
+    held, known = thin_rows(rest, MOST_HELD), thin_rows(train, MOST_LEARNT)
     square = np.square(scaled[known]).sum(1) - 2 * scaled[held] @ scaled[known].T
     nearest = known[square.argmin(1)]
     beside = np.abs(nearest - held) <= NEXT * max(len(train) // len(known), 1)
@@ -257,14 +221,13 @@ def check_filled(numbers: Mapping[str, Floats], labels: Ints) -> Iterator[Verdic
         if len(values) < FEWEST_NAMES or len(often) > len(np.unique(labels)):
             continue
         rest, spread = ~np.isin(column, often) & np.isfinite(column), np.nanstd(column)
-        own = [(value, np.bincount(labels[column == value])) for value in often]
-        filled = {
-            int(classes.argmax())
-            for value, classes in own
-            if classes.max() >= PURE * classes.sum()
-            and (rest & (labels == classes.argmax())).any()
-            and abs(column[rest & (labels == classes.argmax())].mean() - value) < CENTRE * spread
-        }
+        filled = set[int]()
+        for value in often:
+            own = np.bincount(labels[column == value])
+            of_class = column[rest & (labels == own.argmax())]
+            room = max(CENTRE, ERRORS / np.sqrt(max(len(of_class), 1))) * spread
+            if own.max() >= PURE * own.sum() and len(of_class) and abs(of_class.mean() - value) < room:
+                filled.add(int(own.argmax()))
         if len(filled) > 1:
             told.append(name)
     for name in told:

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.fft
 from numpy.typing import NDArray
 
 from multiway.auditing.lookup import half_of
@@ -43,6 +42,8 @@ MOST_VALUES, FINEST = 5000, 1e-3
 
 def grid_of(image: NDArray[Any]) -> float:
     """How much more of the detail of blocks of eight is 0 where JPEG lays them than half a block away."""
+    from scipy.fft import dctn  # takes a while, which other commands do without
+
     grey = image.astype(np.float64).mean(0)
     if min(grey.shape) < 3 * BLOCK:
         return 0.0
@@ -53,7 +54,7 @@ def grid_of(image: NDArray[Any]) -> float:
         rows, columns = (size // BLOCK for size in part.shape)
         blocks = part[: rows * BLOCK, : columns * BLOCK].reshape(rows, BLOCK, columns, BLOCK).swapaxes(1, 2)
         blocks = thin_rows(blocks.reshape(-1, BLOCK, BLOCK), MOST_BLOCKS)
-        waves = scipy.fft.dctn(blocks, axes=(1, 2), norm="ortho").reshape(len(blocks), -1)[:, 1:]
+        waves = dctn(blocks, axes=(1, 2), norm="ortho").reshape(len(blocks), -1)[:, 1:]
         shares.append(float((np.abs(waves) < SILENT).mean()))
     return shares[0] - shares[1]
 

@@ -17,6 +17,8 @@ SIGNS, LAST_SIGNS = 12, 3
 """Signs from the start and from the end of a code."""
 LEVELS = 20
 """Different cells from which on a column has parts; fewer are classes."""
+WHOLE = "the number"
+"""An identifier itself, which is no input."""
 DAY = 86_400
 OF_TIME = {"hour": 3600, "minute": 60, "second": 1}
 
@@ -31,7 +33,7 @@ def parts_of_cells(cells: Cells) -> Iterator[tuple[str, str, bool, Floats]]:
     for name, column in words.items():
         numbers = numbers_of(column)
         if numbers is not None:
-            yield name, "the number", False, numbers
+            yield name, WHOLE, False, numbers
         for part, values in parts_of_words(column) if numbers is None else parts_of_numbers(numbers):
             yield name, part, False, values
 

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
+from multiway.auditing.rules import NUMBERS
 from multiway.data.findings import Finding, Place, Severity
 from multiway.errors import Message, Spell
 
@@ -60,7 +61,10 @@ class AuditReport:
 
     def lines(self, spell: Spell = str) -> list[str]:
         """Write the report for a terminal, one line per check."""
-        body = [f"{WORDS[finding.severity]}: {finding.line(spell=spell)}" for finding in self.findings]
+        body = [
+            f"{WORDS[finding.severity]}: {finding.line(spell=spell)}{_number(finding.kind)}"
+            for finding in self.findings
+        ]
         sound = [f"passed: {text}." for text in self.passed]
         count = sum(finding.severity == "error" for finding in self.findings)
         leaks = f"This split leaks in {'one way' if count == 1 else f'{count} ways'}: scores on it say little."
@@ -71,6 +75,11 @@ class AuditReport:
         return {
             "source": self.source,
             "leaks": self.leaks,
-            "findings": [finding.to_dict() for finding in self.findings],
+            "findings": [{**finding.to_dict(), "number": NUMBERS.get(finding.kind)} for finding in self.findings],
             "passed": list(self.passed),
         }
+
+
+def _number(kind: str) -> str:
+    """The number of a rule, after its line."""
+    return f" [{NUMBERS[kind]}]" if kind in NUMBERS else ""

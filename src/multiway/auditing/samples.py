@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from multiway.auditing.agreement import check_statistics
 from multiway.auditing.duplicates import by_split, check_duplicates, check_groups, check_one_label, sample_digest
-from multiway.auditing.giveaways import Asked, check_names
+from multiway.auditing.giveaways import check_names
 from multiway.auditing.lookup import LEAK, check_lookup
 from multiway.auditing.marks import Faces
 from multiway.auditing.near import thin_rows
@@ -17,6 +17,7 @@ from multiway.auditing.near_series import check_near_series, check_pieces
 from multiway.auditing.parts import decimals_of
 from multiway.auditing.probes import class_numbers, split_halves
 from multiway.auditing.report import AuditReport, Verdict
+from multiway.auditing.worth import Asked
 from multiway.data import Finding
 from multiway.data.findings import quote
 from multiway.data.samples import Cells, Prepared
@@ -117,7 +118,8 @@ def _verdicts(prepared: Prepared[Values, Any], used: Scaler | None) -> Iterator[
     forms = {name: codes for name, codes in forms_of(series.inputs).items() if len(np.unique(codes)) > 1}
     if forms:
         yield check_codes(prepared, forms, "how a series was stored", each=True)
-    yield from check_names(summaries_of(series.inputs, series.columns), Asked(series.truth * 1.0, series.truth, parts))
+    means = summaries_of(series.inputs, series.columns)
+    yield from check_names(Asked(series.truth * 1.0, series.truth, parts, means))
     faces = Faces()  # the first or last step may tell the class as none inside does, where a trigger was left in
     for values in series.inputs:
         faces.add(values.T)

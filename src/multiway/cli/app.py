@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from multiway import workflows
+from multiway import files, workflows
 from multiway.cli import options, train
 from multiway.cli.show import Output
 from multiway.lazy import extensions, load_extension
@@ -32,11 +32,12 @@ def command(function: Callable[..., Output | None], own: Mapping[str, Any] | Non
         values = {key: given.pop(key) for key in more}
         if own is not None:
             given["own"] = {key: value for key, value in values.items() if value is not None}
-        answer = function(**given)
-        if answer is not None:
-            answer.show(as_json=as_json)
-            if answer.is_bad:
-                raise typer.Exit(1)
+        with files.sparing_inputs():
+            answer = function(**given)
+            if answer is not None:
+                answer.show(as_json=as_json)
+        if answer is not None and answer.is_bad:
+            raise typer.Exit(1)
 
     parameters = [*fixed, *added, _keyword("as_json", False, Json)]
     printed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what typer looks at

@@ -10,7 +10,7 @@ from multiway import workflows
 from multiway.cli import options, show
 from multiway.cli.options import Recipe, Sets, command_line, train_command_of
 from multiway.cli.show import Output
-from multiway.errors import MultiwayError
+from multiway.errors import ConfigError, MultiwayError
 
 Task = options.one_of("task", workflows.TASKS)
 
@@ -39,11 +39,11 @@ def check_command(
     with workflows.reading_once():
         names = [str(task)] if task else list(workflows.tasks_of_data(file, own))
         reports = _check_all(file, names, own, sets or [])
-    chosen = next((report for report in reports if report.is_usable), reports[0])
+    chosen = next((report for report in reports if report.is_likely), reports[0])
+    chosen = chosen if task else workflows.with_question(chosen, file)
     words = [*options.words_of(own), *(word for each in sets or [] for word in ("--set", each))]
-    commands = [
-        _training(file, report, words) for report in [chosen, *(each for each in reports if each is not chosen)]
-    ]
+    others = [each for each in reports if each.task != chosen.task and each.is_usable]
+    commands = [_training(file, report, words) for report in [chosen, *others]]
     spell = command_line(chosen.task, "check")
     return Output(
         lines=[*chosen.lines(spell), *_sentences(chosen, [each for each in commands if each])],
@@ -125,22 +125,43 @@ AuditedData = Annotated[
 ]
 
 
+def _array(what: str) -> Any:
+    """An option for an array of a split that was made elsewhere."""
+    return typer.Option(help=what, rich_help_panel="For a split made elsewhere, as arrays that numpy.save wrote")
+
+
 def audit_command(
     what: Annotated[
-        str,
+        str | None,
         typer.Argument(
-            help="A task, such as forecast, or a run folder.",
+            help="A task, such as forecast, or a run folder; none for a split made elsewhere.",
             metavar="TASK|RUN",
             autocompletion=options.complete_tasks,
+            show_default=False,
         ),
-    ],
+    ] = None,
     data: AuditedData = None,
+    train: Annotated[Path | None, _array("Training rows, or their indices in --data.")] = None,
+    test: Annotated[Path | None, _array("Test rows, or their indices in --data.")] = None,
+    labels: Annotated[Path | None, _array("Target of each row: of --data, or of --train and then --test.")] = None,
+    groups: Annotated[Path | None, _array("What each row belongs to, such as a patient.")] = None,
+    times: Annotated[Path | None, _array("When each row was.")] = None,
+    coordinates: Annotated[Path | None, _array("Where each row was: (rows, axes).")] = None,
     recipe: Recipe = None,
     sets: Sets = None,
     *,
     own: dict[str, Any],
 ) -> Output:
     """Say whether data and split leak, one line per check, under the settings of training; exit 1 if they do."""
+    if what is None:
+        if train is None or test is None:
+            raise ConfigError("audit: name a task or a run folder, or give a split as --train FILE and --test FILE.")
+        about = {"groups": groups, "times": times, "coordinates": coordinates}
+        rows = None if data is None else Path(data)
+        report = workflows.audit_files(rows, labels, train=train, test=test, **about)
+        return Output(lines=report.lines(), document=report.to_dict, is_bad=report.leaks)
+    if (train, test, labels, groups, times, coordinates) != (None,) * 6:
+        raise ConfigError(f"audit: --train and --test are of a split made elsewhere. Leave out {what}, or these.")
     given = options.settings("audit", what, own) if what in workflows.TASKS else dict(own)
     given |= {} if data is None else {"data": data}
     report = workflows.audit(what, given, options.nest_settings(sets or []), recipe)

@@ -65,7 +65,7 @@ Sets = Annotated[
 
 
 FLAGS = ("overwrite", "far")
-OF_COMMANDS = ("data", "out", "overwrite", "max_parameters")
+OF_COMMANDS = ("data", "task", "out", "overwrite", "max_parameters")
 """Arguments of commands that are no settings of a task."""
 TRAINING = ("tune", "reproduce", "encode")
 """Commands that have the options of `train`."""
@@ -154,7 +154,7 @@ def command_line(task: str | None, command: str = "train") -> Spell:
 
 
 def _spell(fix: Fix, task: str | None, command: str) -> str:
-    name = _option(fix.field, task, command)
+    name = None if fix.value is False else _option(fix.field, task, command)  # a switch is on where it is given
     if name is not None and fix.field in FLAGS:
         return name
     value = fix.like or fix.value

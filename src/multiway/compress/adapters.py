@@ -169,8 +169,6 @@ def save_adapters(model: nn.Module, folder: str | Path) -> None:
         ConfigError: The model has no adapters.
     """
     path, record = Path(folder), _record(model)
-    files.make_folder(path)
-    save_tensors(adapter_state_dict(model), path / TENSORS)
     layers = [
         {
             "names": names,
@@ -181,7 +179,9 @@ def save_adapters(model: nn.Module, folder: str | Path) -> None:
         }
         for names, adapted in zip(record.names, _find_adapted(model).values(), strict=True)
     ]
-    files.write_text(path / SHAPES, json.dumps({"format": 1, "layers": layers}, indent=1) + "\n")
+    with files.folder_to_fill(path) as made:
+        save_tensors(adapter_state_dict(model), made / TENSORS)
+        files.write_text(made / SHAPES, json.dumps({"format": 1, "layers": layers}, indent=1) + "\n")
 
 
 def load_adapters(model: nn.Module, folder: str | Path, *, any_base: bool = False) -> nn.Module:

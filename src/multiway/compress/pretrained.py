@@ -55,19 +55,20 @@ def compress_pretrained(
         rules: As for `plan`.
         data: A safetensors file of one batch, its tensors named as the model's arguments. Or rows as for
             `distil_pretrained`, of which 32 count, none of those that it holds out.
-        out: Folder to make.
+        out: Folder to make; it appears when it is whole.
         limits: As for `plan`.
 
     Raises:
-        RunError: The model cannot be read, or `out` exists.
+        RunError: The model cannot be read, or `out` holds something.
         ConfigError: The rules do not fit the model.
     """
-    if out is not None and out.exists():
+    if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise RunError(f"{out} exists already. Set out to another folder (", Fix("out", like="FOLDER"), ").")
     made = plan(load_pretrained(folder), rules, data=_batch(folder, data), **limits)
     if out is not None:
-        save(made.apply(inplace=True, keep_originals=False), out)
-        _copy_others(folder, out)
+        with files.folder_to_fill(out) as smaller:
+            save(made.apply(inplace=True, keep_originals=False), smaller)
+            _copy_others(folder, smaller)
     return made
 
 

@@ -102,7 +102,7 @@ def save(model: nn.Module, folder: str | Path) -> None:
     """Write a model: `weights.safetensors`, `compression.json` if layers were swapped, and `config.json` if it has one.
 
     `config.json` holds the name and the fields of a model that `create_model` built, or the config of a Hugging Face
-    model. Files of an earlier save are replaced, each in one step.
+    model. A new folder appears when it is whole; in one that holds something, each file is replaced in one step.
 
     Raises:
         ConfigError: `create_model` did not build the model and nothing was swapped in it, or it has adapters.
@@ -116,19 +116,19 @@ def save(model: nn.Module, folder: str | Path) -> None:
             f"save: {type(model).__name__} is no model that create_model built, and nothing was swapped in this model. "
             f"Build it by name, or give the model that plan.apply() returned."
         )
-    files.make_folder(path)
-    tied = save_tensors(model.state_dict(), path / WEIGHTS)
-    facts = {"weights": files.sha256_of(path / WEIGHTS), "tied": tied}
-    content: dict[str, Any] | None = None
-    if created is not None:
-        content = {"format": FORMAT, "model": created.name, "fields": created.config.plain(), **facts}
-    elif hasattr(config, "to_json_string"):
-        content = {**json.loads(config.to_json_string()), "architectures": [type(model).__name__]}
-    if content is not None:
-        files.write_text(path / CONFIG, json.dumps(content, indent=1) + "\n")
-    (path / SWAPS).unlink(missing_ok=True)
-    if is_swapped(model):
-        write_swaps(model, path, **facts)
+    with files.folder_to_fill(path) as made:
+        tied = save_tensors(model.state_dict(), made / WEIGHTS)
+        facts = {"weights": files.sha256_of(made / WEIGHTS), "tied": tied}
+        content: dict[str, Any] | None = None
+        if created is not None:
+            content = {"format": FORMAT, "model": created.name, "fields": created.config.plain(), **facts}
+        elif hasattr(config, "to_json_string"):
+            content = {**json.loads(config.to_json_string()), "architectures": [type(model).__name__]}
+        if content is not None:
+            files.write_text(made / CONFIG, json.dumps(content, indent=1) + "\n")
+        (made / SWAPS).unlink(missing_ok=True)
+        if is_swapped(model):
+            write_swaps(model, made, **facts)
 
 
 def _read_origin(model: nn.Module) -> Created | None:

@@ -2,14 +2,15 @@
 
 import collections
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.findings import CheckReport, Findings, Unreadable, list_some, quote
+from multiway.data.findings import CheckReport, Findings, Place, Severity, Unreadable, list_some, quote
 from multiway.data.options import Shares
 from multiway.data.samples import Cells, Samples
 from multiway.data.splitting import Splits, absent_classes, notes_on_draws, split
@@ -21,16 +22,25 @@ ONE_SIDED = 0.9
 Facts = Callable[[Samples[Any]], Mapping[str, Any]]
 Hook = Callable[[Samples[Any], Findings], Mapping[str, Any] | None]
 """Notes flaws; what it returns are more facts."""
-NINES = tuple(sign * float("9" * digits) for digits in range(2, 8) for sign in (-1, 1))
-BOUNDS = (-32768.0, 32767.0, 65535.0, -2147483648.0, 2147483647.0, -3.4028235e38, 3.4028235e38)
-FILLS = (9.969209968386869e36, 1e20, -1e20, 1e30, -1e30, 1e35, 1e36, -1e36, 1e37, -1e37)
-USUAL = np.array(sorted((*NINES, *BOUNDS, *FILLS)))
-"""Of spreadsheets and loggers, of whole numbers' ends, and of NetCDF and climate models."""
-ALIKE = 1e-5
-"""What single precision and printing change of one, as a share."""
+ALIKE = 6
+"""Digits of a number that single precision and printing keep."""
+FILL = 1e15
+"""Size of what NetCDF and climate models write where nothing is."""
+MOST_MARKS = 3
+"""Of a column."""
+APART, NEXT, MANY = 5, 5, 10
+"""Widest steps between the nearer others that lie between a mark and them; others of which it is three times as often
+as any; and different others that show these steps."""
 EMPTY: Message = ("If it means missing, leave these cells empty.",)
+MARKED: Message = (
+    "If it means missing, name it (",
+    Fix("read.sentinels", like="[-999]"),
+    "); if it is a number like any other, name none (",
+    Fix("read.sentinels", []),
+    ").",
+)
 FEWEST, DIFFERENT = 2, 3
-"""Cells that hold it, and different other numbers, without which a number is none of these."""
+"""Cells that hold it, and different other numbers, without which a number is no mark."""
 
 
 def check_samples(
@@ -129,15 +139,15 @@ def check_repeats(samples: Samples[Any], splits: Splits, findings: Findings) -> 
     return len(repeats)
 
 
-def check_fillers(samples: Samples[Any], findings: Findings) -> None:
-    """Warn of numbers that usually mean missing, among the inputs and the target."""
+def check_marks(samples: Samples[Any], findings: Findings) -> None:
+    """Warn of numbers that mean missing, among the inputs and the target."""
     inputs, target = samples.inputs, samples.target
     is_table = isinstance(inputs, Cells)
     values = inputs.numbers if is_table else inputs.reshape(-1, inputs.shape[-1])
     columns = list(zip(inputs.of_numbers if is_table else samples.columns, values.T, strict=True))
     if target is not None and samples.classes is None:
         columns.append((samples.target_name or "the target", target))
-    note_fillers(columns, findings, EMPTY)
+    note_marks(columns, findings, EMPTY)
 
 
 def check_levels(samples: Samples[Cells], findings: Findings, most: int) -> None:
@@ -183,41 +193,78 @@ def _common(samples: Samples[Any], splits: Splits, repeated: int) -> dict[str, A
     }
 
 
-def fillers_of(values: NDArray[Any]) -> dict[float, NDArray[np.intp]]:
-    """Places of each such number: those that lie further from all others than these spread.
+def marks_of(values: NDArray[Any], *, is_sure: bool = False) -> dict[float, NDArray[np.intp]]:
+    """Places of each number that marks what is missing: it stands apart from all others, and repeats.
+
+    Numbers that nobody measures lie further from the others than these spread: a negative one among others, 999.9,
+    -32768, 1e20. Unless it has to be sure, they lie five of their steps apart and are three times as often as any of
+    the next ones.
 
     values: `(cells,)`, NaN where missing.
     """
-    if not len(values) or not _usual(np.array([np.fmin.reduce(values), np.fmax.reduce(values)], np.float64)).any():
-        return {}  # what lies so far out is the least or the greatest, or one of several
-    values = values.astype(np.float64)
-    usual = _usual(values)
-    others = values[~usual & ~np.isnan(values)]
-    if not usual.any() or len(np.unique(others)) < DIFFERENT:
-        return {}
-    low, high = others.min(), others.max()
-    places = {float(value): np.flatnonzero(values == value) for value in np.unique(values[usual])}
-    return {
-        value: rows
-        for value, rows in places.items()
-        if len(rows) >= FEWEST and max(low - value, value - high) > high - low
-    }
+    rest = values[np.isfinite(values)].astype(np.float64)
+    marks = list[float]()
+    while len(rest) and len(marks) < MOST_MARKS:
+        ends = (float(end) for end in (rest.min(), rest.max()))
+        mark = next((end for end in ends if _is_mark(end, rest, is_sure=is_sure)), None)
+        if mark is None:
+            break
+        marks.append(mark)
+        rest = rest[rest != mark]
+    return {mark: np.flatnonzero(values == mark) for mark in marks}
 
 
-def _usual(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which values are one of the usual numbers."""
-    above = np.searchsorted(USUAL, values).clip(0, len(USUAL) - 1)
-    near = np.stack([USUAL[above], USUAL[(above - 1).clip(0)]])
-    return np.asarray((np.abs(near - values) <= ALIKE * np.abs(near)).any(0))
+def _is_mark(mark: float, values: NDArray[np.float64], *, is_sure: bool) -> bool:
+    others = values[values != mark]
+    count = len(values) - len(others)
+    if count < FEWEST or not len(others):
+        return False
+    low, high = float(others.min()), float(others.max())
+    gap, is_alone = max(low - mark, mark - high), mark < 0 <= low
+    is_far = gap > high - low
+    if not (is_alone or _is_odd(mark)) or (not is_far and (is_sure or count < DIFFERENT)):
+        return False
+    different, counts = np.unique(others, return_counts=True)
+    if is_far or len(different) < MANY:
+        return is_far and len(different) >= DIFFERENT
+    near = slice(None, (len(different) + 1) // 2) if mark < low else slice(len(different) // 2, None)
+    beside = counts[:NEXT] if mark < low else counts[-NEXT:]
+    is_apart = gap >= APART * np.diff(different[near]).max() or is_alone
+    return bool(is_apart and count >= 3 * beside.max())
 
 
-def note_fillers(
-    columns: Iterable[tuple[str, NDArray[np.float64]]], findings: Findings, fix: Message, known: Collection[float] = ()
+def _is_odd(value: float) -> bool:
+    """Whether nobody measures a number: of nines or another digit alone, an end of whole numbers, or beyond all."""
+    digits = f"{abs(value):.{ALIKE}g}".replace(".", "").strip("0")
+    is_end = abs(value) >= 2**15 - 1 and any(math.log2(abs(value) + more).is_integer() for more in (0, 1))
+    return abs(value) >= FILL or is_end or (len(digits) > 1 and len(set(digits)) == 1 and digits[0] in "6789")
+
+
+def zeros_of(values: NDArray[np.float64]) -> int:
+    """How often a number is 0 where none of the others is near it; 0 where one is, or none."""
+    others = values[np.isfinite(values) & (values != 0)]
+    count = int((values == 0).sum())
+    if count < DIFFERENT or len(others) < MANY or others.min() <= 0:
+        return 0
+    different = np.unique(others)
+    steps = np.diff(different[: (len(different) + 1) // 2])
+    return count if len(steps) >= NEXT and different[0] >= APART * steps.max() else 0
+
+
+def note_marks(
+    columns: Iterable[tuple[str, NDArray[np.float64]]],
+    findings: Findings,
+    fix: Message,
+    severity: Severity = "warning",
 ) -> None:
-    """Warn of such numbers by column, parts of which may come one by one; not of those known to mean missing."""
-    counts = collections.Counter[tuple[str, float]]()
+    """Name such numbers with their columns, parts of which may come one by one; zeros, which may be, are warned of."""
+    found = collections.defaultdict[float, collections.Counter[str]](collections.Counter)
     for name, values in columns:
-        counts.update({(name, value): len(rows) for value, rows in fillers_of(values).items() if value not in known})
-    for (name, value), count in counts.items():
-        rule = f"'{quote(name)}' holds {value:g} in {count:,} cells, far from all its other numbers"
-        findings.add("sentinel", "warning", rule, fix, count=count)
+        for value, rows in marks_of(values).items():
+            found[value][name] += len(rows)
+        if count := zeros_of(values):
+            found[0.0][name] += count
+    for value, counts in found.items():
+        places = [Place(column=name, detail=f"{count:,} cells") for name, count in counts.items()]
+        rule = f"{value:.6g} stands apart from all other numbers, {counts.total():,} times over"
+        findings.add("sentinel", severity if value else "warning", rule, fix, places)

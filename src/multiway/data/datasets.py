@@ -7,7 +7,7 @@ from pathlib import Path
 
 from multiway.data.catalogue import Dataset, entries
 from multiway.errors import ConfigError, DataError, RunError, closest
-from multiway.files import add_input, sha256_of, write_text
+from multiway.files import add_input, check_regular, sha256_of, write_text
 from multiway.lazy import extensions, load_extensions
 from multiway.leftovers import is_temporary
 
@@ -44,16 +44,6 @@ def locate(data: str) -> str:
         raise DataError(f"{data} does not exist{near} `multiway data list` names the known data sets.")
     check_regular(data)
     return data
-
-
-def check_regular(path: str | Path) -> None:
-    """Refuse what need not end when it is read.
-
-    Raises:
-        DataError: It is neither file nor folder.
-    """
-    if Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir()):
-        raise DataError(f"{path} is a pipe or a device, which need not end. Write what it gives into a file.")
 
 
 def dataset_path(name: str) -> Path:

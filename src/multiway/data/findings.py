@@ -17,6 +17,9 @@ KEPT_PER_KIND = 20
 MOST_LISTED = 100
 """Files whose flaws are listed one by one."""
 
+STRANGE = ("words",)
+"""Errors which say that data are of another kind than they were read as."""
+
 Severity = Literal["error", "warning", "note"]
 SEVERITIES = ("error", "warning", "note")
 T = TypeVar("T")
@@ -116,6 +119,11 @@ class CheckReport:
         """Whether the file can be read under the options it was checked with."""
         return all(finding.severity != "error" for finding in self.findings)
 
+    @property
+    def is_likely(self) -> bool:
+        """Whether it holds what it was read as, be it sound or not: its cells are of the kinds that these have."""
+        return all(finding.severity != "error" or finding.kind not in STRANGE for finding in self.findings)
+
     def lines(self, spell: Spell = str) -> list[str]:
         """Write the report for a terminal."""
         head = [f"{name}: {value}" for name, value in self.summary.items() if value is not None]
@@ -191,11 +199,12 @@ class Findings:
             self.add(kind, "error", f"{len(rows)} {rule}", fix, places, len(rows))
 
     def take(self, kind: str, error: MultiwayError, severity: Severity = "error") -> None:
-        """Note an error that ended a step, with its fixes."""
+        """Note an error that ended a step, with its fixes; once, where several steps end so."""
         rule, *fixes = error.args
         rule = str(rule).removeprefix(f"{self.source}: ")
         rule, _, start = rule.rpartition(". ") if fixes else (rule.rstrip("."), "", "")
-        self.add(kind, severity, rule, (start, *fixes) if fixes else "")
+        if not any(finding.kind == kind and finding.rule == rule for finding in self.found):
+            self.add(kind, severity, rule, (start, *fixes) if fixes else "")
 
     def take_all(self, kind: str, errors: Iterable[MultiwayError]) -> None:
         """Note errors of single files, each once, up to a hundred of them."""

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import functools
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -11,13 +12,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, Unreadable, soundly
+from multiway.data.findings import Findings, Unreadable, quote, soundly
 from multiway.data.long_tables import FEW_REPEATS, find_issued, find_long
 from multiway.data.options import FileOptions, ReadOptions
 from multiway.data.sources.cells import FEW_ROWS, Kind
 from multiway.data.sources.columns import RawTable, column_of_times, parse_times, usual_column
 from multiway.data.sources.frames import source_name
-from multiway.data.sources.layouts import times_of_header, with_joined_times, with_months_in_rows
+from multiway.data.sources.layouts import times_of_header, with_joined_times, with_months_in_rows, with_names_below
 from multiway.data.sources.parquet import holds_parts
 from multiway.data.sources.spelling import are_spelled
 from multiway.data.sources.tables import load_table
@@ -76,6 +77,42 @@ def find_recordings(table: RawTable, kinds: Mapping[str, Kind]) -> Recordings | 
     return None
 
 
+class Doubt(NamedTuple):
+    """Why rows of a table could be steps of series, and the option that tells of which."""
+
+    rule: str
+    field: str
+
+
+EVEN = 0.9
+"""Share of the times, and of the steps between them, that are alike where rows are those of several series."""
+DIGITS = re.compile(r"\d+")
+
+
+def find_doubt(table: RawTable, kinds: Mapping[str, Kind], time: str | None, *, is_smooth: bool) -> Doubt | None:
+    """Whether all times of even steps have as many rows, whose series no column names; or times are not understood."""
+    if time is not None:
+        with contextlib.suppress(Unreadable):
+            times = parse_times(table, time, FileOptions(), Findings(""))[0]
+            counts = times.value_counts()
+            steps = pd.Series(np.diff(np.sort(counts.index.unique().to_numpy()))).value_counts(normalize=True)
+            usual = int(counts.mode().iloc[0])
+            if len(counts) >= FEW_ROWS and usual > 1 and min((counts == usual).mean(), steps.iloc[0]) >= EVEN:
+                rule = (
+                    f"each time of '{quote(time)}' has {usual} rows: a table of cases, or {usual} series without names"
+                )
+                return Doubt(rule, "read.id_column")
+        return None
+    for name, kind in kinds.items():
+        cells = table.columns[name].words
+        if is_smooth and kind == "identifier" and not table.columns[name].holds_numbers:
+            forms = cells.str.replace(DIGITS, "0", regex=True).value_counts(normalize=True)
+            if forms.iloc[0] >= EVEN and forms.index[0].count("0") > 1:
+                rule = f"'{quote(name)}' may hold times that are not understood, such as {quote(cells.iloc[0])}"
+                return Doubt(f"{rule}: a table of cases, or series", "read.time_column")
+    return None
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Look:
     """What a table looks like.
@@ -88,6 +125,7 @@ class Look:
     is_across: Whether columns are times, and rows are series.
     has_names: Whether a column of words names each row, so that rows with times are cases of their own.
     recordings: By which columns rows are steps of labelled recordings; None where they are not.
+    doubt: Why it could be of series, where it looks like a table of cases.
     """
 
     kinds: Mapping[str, Kind]
@@ -98,6 +136,7 @@ class Look:
     is_across: bool = False
     has_names: bool = False
     recordings: Recordings | None = None
+    doubt: Doubt | None = None
 
     @property
     def has_words(self) -> bool:
@@ -160,19 +199,22 @@ def _look(source: object) -> Look | None:
     except (DataError, Unreadable):
         return None
     table = with_joined_times(with_months_in_rows(raw, None, findings), None, FileOptions(), findings)
+    table = with_names_below(table, findings)
     time = column_of_times(table)
     repeats, is_long = (False, False) if time is None else _repeats(table, time)
     columns = {name: raw.columns[name] for name in raw.names}
     kinds = {name: column.kind for name, column in columns.items()}
+    is_smooth = _is_smooth([columns[name].values for name, kind in kinds.items() if kind == "number"])
     return Look(
         kinds=kinds,
         time=time,
         repeats=repeats,
         is_long=is_long,
-        is_smooth=_is_smooth([columns[name].values for name, kind in kinds.items() if kind == "number"]),
+        is_smooth=is_smooth,
         has_names=any(kind == "identifier" and not columns[name].holds_numbers for name, kind in kinds.items()),
         is_across=time is None and bool(times_of_header(table)),
         recordings=find_recordings(table, kinds) if time is None else None,
+        doubt=find_doubt(table if time in table.names else raw, kinds, time, is_smooth=is_smooth),
     )
 
 

@@ -84,6 +84,15 @@ class FileOptions(Budget):
     """Whether 01/02/2024 is the first of February; needed only where both readings make sense."""
     sheet: str | None = None
     """Sheet of an Excel file; the first if not given."""
+    sentinels: tuple[float, ...] | None = None
+    """Numbers that mean missing; an empty list takes every number as it is. Unless given, those that stand apart from
+    all others of their column are refused, but -9999 among series, which is missing."""
+    no_header: Annotated[bool | None, Flag("The first row is data: columns are named 0, 1, 2.", is_argument=False)] = (
+        None
+    )
+    """Whether the first row is data, and no header; seen if not given."""
+    quoting: Literal["auto", "none"] = "auto"
+    """Whether quotation marks around a cell of a text file are left out; "none" takes all of them as text."""
 
     as_text: ClassVar[tuple[str, ...]] = ()
     """Fields that name columns which are text though they may look like numbers."""
@@ -97,6 +106,11 @@ class ReadOptions(FileOptions):
     """How a file or frame of series is read."""
 
     as_text = ("time_column", "id_column")
+
+    @property
+    def missing_marks(self) -> tuple[float, ...]:
+        """Numbers that mean missing, said or not."""
+        return (-9999.0,) if self.sentinels is None else self.sentinels
 
     time_column: Annotated[str | None, Flag("Column of times; found if not given.", option="time")] = None
     """Column of times; found by name and content if not given."""
@@ -119,8 +133,6 @@ class ReadOptions(FileOptions):
         Literal["error", "mask", "ffill"], Flag("What to do with missing cells: error, mask or ffill.")
     ] = "error"
     """Missing cells: refuse, keep out of scaler, loss and attention, or repeat the last value."""
-    sentinels: tuple[float, ...] = (-9999.0,)
-    """Numbers that mean missing; an empty list takes every number as it is."""
     duplicates: Annotated[
         Literal["error", "first", "last", "mean", "keep"],
         Flag("Repeated time stamps: error, first, last, mean or keep."),
@@ -161,6 +173,8 @@ class SequenceOptions(FileOptions):
     """Columns of values to keep; all others if not given."""
     length: int | None = Field(None, gt=0)
     """Steps that every series is padded to; those of the longest if not given. A longer one is refused."""
+    time_axis: Literal[1, 2] | None = None
+    """Axis of a .npz that is time, where the other one of 1 and 2 holds variates; the longer one if not given."""
     missing: Literal["mask", "error"] = "mask"
     """Missing values: leave them out of what a model sees, or refuse."""
 

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
 from multiway.compress.rules import MIN_CORES
+from multiway.compress.swap import parameter_owners
 from multiway.errors import ConfigError, closest
 from multiway.peft.layers import LAYERS, OWN, Branched, KroneckerLinear
 
@@ -101,6 +102,8 @@ def register_adapters() -> None:
     PeftConfigMixin.from_peft_type = classmethod(from_peft_type)
     LoraModel.add_weighted_adapter = _check_before(LoraModel.add_weighted_adapter, refuse_sums)
     LoraModel._create_and_replace = _check_before(LoraModel._create_and_replace, refuse_target)
+    for tuner in (LoraModel, LoKrModel):
+        tuner._check_merge_allowed = _check_before(tuner._check_merge_allowed, refuse_tied)
     _name_keys(LoraModel)
 
 
@@ -121,6 +124,19 @@ def refuse_sums(model: Any, *_: Any, **__: Any) -> None:
         raise ConfigError(
             "multiway.peft: add_weighted_adapter sums LoRA's matrices. Make each adapter one by convert_to_lora first."
         )
+
+
+def refuse_tied(tuner: Any) -> None:
+    """A branch that is merged into the weight of two layers would change both, such as the embedding of words."""
+    for names in parameter_owners(tuner.model).values():
+        for name in names if len(names) > 1 else ():
+            layer, _, end = name.rpartition(".base_layer.")
+            if end == "weight" and isinstance(tuner.model.get_submodule(layer), Branched | KroneckerLinear):
+                tied = " and ".join(each for each in names if each != name)
+                raise ConfigError(
+                    f"multiway.peft: {layer} is tied to {tied}, which merging would change too. Keep the adapter next "
+                    f"to it, or give the layer a weight of its own first."
+                )
 
 
 def refuse_target(model: Any, config: Any, adapter: str, target: nn.Module, *_: Any, **named: Any) -> None:

@@ -95,7 +95,8 @@ def _join_indexes(parts: Sequence[pd.Index]) -> pd.Index:
 
 def time_ticks(scale: Scale, most: int, zone: tzinfo | None) -> list[Tick]:
     """Ticks at round times of the zone's clock; `scale` is in seconds."""
-    low, high = (pd.Timestamp(edge, unit="s", tz="UTC").tz_convert(zone).tz_localize(None) for edge in scale)
+    edges = pd.DatetimeIndex(np.round(np.multiply(scale, 1e6)).astype("M8[us]"), tz="UTC")  # ns end in 1677 and 2262
+    low, high = edges.tz_convert(zone).tz_localize(None)
     local, shape = _round_times(low, high, most)
     days = local == local.normalize() if "%H" in shape else np.zeros(len(local))  # midnight is written as the day
     places = scale.place(_seconds(local.tz_localize(zone, ambiguous="NaT", nonexistent="NaT")))
@@ -118,7 +119,7 @@ def _round_times(low: pd.Timestamp, high: pd.Timestamp, most: int) -> tuple[pd.D
 
 def _seconds(times: pd.DatetimeIndex) -> Floats:
     naive = times.tz_convert("UTC").tz_localize(None) if times.tz is not None else times
-    return np.asarray((naive - pd.Timestamp(0)) / pd.Timedelta(seconds=1), float)
+    return np.asarray((naive.as_unit("us") - pd.Timestamp(0).as_unit("us")) / pd.Timedelta(seconds=1), float)
 
 
 def stamps_in_words(times: pd.Index) -> list[str]:

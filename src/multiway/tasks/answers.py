@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Self
 
 import pandas as pd
 
@@ -10,7 +11,7 @@ from multiway.config import Plain
 from multiway.data.findings import list_some, quote
 from multiway.data.writing import csv_text, write_table
 from multiway.errors import ConfigError, Fix, closest
-from multiway.files import make_folder
+from multiway.files import atomic_folder
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -33,6 +34,10 @@ class Answer:
     told: str = ""
     words: Mapping[str, str] = dataclasses.field(default_factory=dict)
     raw: bool = False
+
+    def within(self, folder: Path) -> Self:
+        """The same answer, its files by the folder that they have come to."""
+        return dataclasses.replace(self, files=[folder / file.name for file in self.files])
 
     def rows(self) -> list[Plain]:
         """The table as rows of plain values."""
@@ -111,13 +116,12 @@ def in_folder(
     """The answer of one table, kept under its name in `folder` where that is given, with more tables next to it."""
     if folder is None:
         return write_answer(frame, None, notes)
-    make_folder(folder)
-    answer = write_answer(frame, folder / name, notes)
-    for each, table in (more or {}).items():
-        write_table(table, folder / each)
-    files = [folder / each for each in (name, *(more or {}))]
-    told = [f"{len(table)} rows written to {folder / each}" for each, table in {name: frame, **(more or {})}.items()]
-    return dataclasses.replace(answer, files=files, notes=[*told, *notes]) if more else answer
+    tables = {name: frame, **(more or {})}
+    with atomic_folder(folder, replace=True) as made:
+        for each, table in tables.items():
+            write_table(table, made / each)
+    told = [f"{len(table)} rows written to {folder / each}" for each, table in tables.items()] if more else []
+    return Answer(frame=frame, files=[folder / each for each in tables], notes=[*told, *notes])
 
 
 def positions_of(names: Sequence[str], known: Sequence[str], lack: str, *fix: str | Fix) -> list[int]:

@@ -14,7 +14,7 @@ from multiway.data.findings import list_some
 from multiway.errors import ConfigError
 from multiway.report.text import number
 from multiway.tasks.declarations import Context
-from multiway.tasks.lifecycle import choose_answer, costs_of, finish, parameters_of, prepare_unchanged
+from multiway.tasks.lifecycle import choose_answer, costs_of, finish, parameters_of, reread
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run, load, opening, store
 from multiway.training import RunFolder
@@ -56,7 +56,7 @@ def compress_run(
     run = load(path)
     run.task.prepare_compression(run)
     network = run.task.network_in(run.model)
-    run.prepared = prepare_unchanged(run, path)
+    run.prepared = reread(run)
     sample = run.task.sample(run, run.prepared)
     plan = compress.plan(network, rules, data=sample, **limits)
     if out is not None and all(layer.replacement is None for layer in plan.layers):

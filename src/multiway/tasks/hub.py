@@ -1,9 +1,10 @@
 """A run as a folder with a model card: its data, split, scores and baselines."""
 
+import functools
 import shutil
 from pathlib import Path
 
-from multiway import hub
+from multiway import files, hub
 from multiway.compress.storage import describe_swaps
 from multiway.report import text
 from multiway.report.scores import Scores
@@ -15,13 +16,17 @@ from multiway.tasks.scores import in_words
 
 def save_with_card(run: Run, folder: Path) -> None:
     """Write the files of a run and its card into a folder that does not exist yet."""
-    if run.folder is None:
-        save_run(run, folder)
-    else:
-        run.folder.check_free(folder)
-        shutil.copytree(run.folder.path, folder, ignore=shutil.ignore_patterns("state", ".*"))
     name = Path(str(run.config.data or run.facts.get("source") or "data in memory")).name
-    hub.write_card(folder, run.task.name, f"{name}: {run.task.name}", describe_run(run))
+    card = functools.partial(
+        hub.write_card, tag=run.task.name, title=f"{name}: {run.task.name}", lines=describe_run(run)
+    )
+    if run.folder is None:
+        save_run(run, folder, card)
+        return
+    run.folder.check_free(folder)
+    with files.folder_to_fill(folder) as made:
+        shutil.copytree(run.folder.path, made, ignore=shutil.ignore_patterns("state", ".*"), dirs_exist_ok=True)
+        card(made)
 
 
 def describe_run(run: Run) -> list[str]:

@@ -107,8 +107,17 @@ def continue_run(path: Path, *, progress: bool = False) -> Run:
 
 
 def reread(run: Run) -> Any:
-    """The data that a run was fitted on, prepared once more."""
-    return run.task.prepare(run.config, data_of(run))
+    """The data that a run was fitted on, prepared once more.
+
+    Raises:
+        ConfigError: They were in memory.
+        RunError: They are no longer the same.
+    """
+    prepared = run.task.prepare(run.config, data_of(run))
+    if digest_of(prepared.content()) != run.digest:
+        place = "this run" if run.folder is None else run.folder.path
+        raise RunError(f"{place}: {run.config.data} is not the data of the training any more. Restore it.")
+    return prepared
 
 
 def if_there(read: Callable[[], ValueT]) -> ValueT | None:
@@ -119,21 +128,11 @@ def if_there(read: Callable[[], ValueT]) -> ValueT | None:
         return None
 
 
-def prepare_unchanged(run: Run, path: Path) -> object:
-    """The data of the training, prepared anew; refused where they are no longer the same."""
-    if run.config.data is None:
-        raise RunError(f"{path}: the run was fitted on data in memory, which is gone. Train on a file.")
-    prepared = run.task.prepare(run.config, run.task.locate(run.config.data))
-    if digest_of(prepared.content()) != run.digest:
-        raise RunError(f"{path}: {run.config.data} is not the data of the training any more. Restore it.")
-    return prepared
-
-
 def update_run(path: Path, data: str, out: Path) -> Run:
     """A finished run with later rows taken in, in a folder of its own; a training with these updates gives the same."""
     run = load(path)
     assert run.folder is not None
-    run.prepared = prepare_unchanged(run, path)
+    run.prepared = reread(run)
     log, has_swaps = run.folder.read_log(), run.folder.find(compress.SWAPS) is not None
     run.models = {name: run.models[name] for name in run.models}  # read from the folder before there is another
     longer = run.task.update(run, data)
@@ -149,7 +148,7 @@ def update_run(path: Path, data: str, out: Path) -> Run:
 def data_of(run: Run) -> str:
     """Where the data lie that a run was fitted on."""
     if run.config.data is None:
-        raise ConfigError("this run was fitted on what was in memory, which is gone. Train on a file to explain it.")
+        raise ConfigError("this run was fitted on what was in memory, which is gone. Train on a file.")
     return run.task.locate(run.config.data)
 
 

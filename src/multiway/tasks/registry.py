@@ -4,6 +4,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from multiway import files
 from multiway.data import datasets
 from multiway.data.sources.bytes import check_folder
 from multiway.tasks.known import task_of_dataset
@@ -30,7 +31,7 @@ def tasks_of_data(source: object, options: Collection[str] = ()) -> tuple[str, .
     if isinstance(source, str | Path) and datasets.is_dataset(str(source)):
         return (task_of_dataset(str(source)),)
     if isinstance(source, str | Path):
-        datasets.check_regular(source)
+        files.check_regular(source)
         check_folder(source)
     having = [name for name in TASKS if settings_of(name).options_of("check").keys() >= set(options)]
     is_chosen = 0 < len(having) < len(TASKS)

@@ -3,7 +3,7 @@
 import contextlib
 import functools
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -81,12 +81,13 @@ def weights_of(name: str) -> str:
     return "weights.safetensors" if name in (NETWORK, OURS) else f"{BASELINES}/{name}.safetensors"
 
 
-def save_run(run: Run, path: Path) -> None:
-    """Write a run that was fitted in memory as a folder."""
+def save_run(run: Run, path: Path, add: Callable[[Path], object] = bool) -> None:
+    """Write a run that was fitted in memory as a folder, and what is to be added to its files."""
     if run.prepared is None:
         raise RunError(f"{path}: this run was loaded from {run.folder and run.folder.path}. Copy that folder.")
     with RunFolder.at_once(path, opening(run)) as folder:
         store(run, folder)
+        add(folder.path)
     run.folder = folder
 
 

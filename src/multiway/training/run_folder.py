@@ -63,7 +63,6 @@ class RunFolder:
         """Make the folder with its config in one step."""
         with cls.at_once(path, config) as folder:
             pass
-        files.note(path / CONFIG)
         return folder
 
     @staticmethod

@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from multiway.tasks.settings import TASKS as TASKS
     from multiway.tasks.settings import settings_of as settings_of
     from multiway.workflows.looking import audit as audit
+    from multiway.workflows.looking import audit_files as audit_files
     from multiway.workflows.looking import check as check
     from multiway.workflows.looking import fetch_dataset as fetch_dataset
     from multiway.workflows.looking import make_lesions as make_lesions
+    from multiway.workflows.looking import with_question as with_question
     from multiway.workflows.recipe import Recipe as Recipe
     from multiway.workflows.recipe import load_recipe as load_recipe
     from multiway.workflows.recipe import recipe_names as recipe_names

@@ -6,17 +6,19 @@ from typing import Any
 
 from multiway import files
 from multiway.auditing import AuditReport
+from multiway.auditing.elsewhere import audit_split, read_split
 from multiway.auditing.report import finding
 from multiway.config import Config
 from multiway.data import CheckReport, datasets
 from multiway.data.findings import Finding, Findings, quote, reading_once
+from multiway.data.looking import look_at
 from multiway.data.sources.scans.lesions import LesionOptions
 from multiway.data.sources.scans.lesions import make_lesions as paint
 from multiway.data.sources.scans.loading import read_cases
 from multiway.errors import ConfigError, Fix, MultiwayError, closest, concerning
 from multiway.tasks.kind import Kind
 from multiway.tasks.registry import task_of, task_of_data
-from multiway.tasks.settings import TASKS, configure, settings_of
+from multiway.tasks.settings import GENERAL, TASKS, configure, settings_of
 from multiway.workflows.recipe import under_recipe
 
 
@@ -43,7 +45,19 @@ def check(
             config = configure(known, {**(options or {}), "data": str(data) if is_path else None}, overrides)
             source = datasets.locate(str(data)) if is_path else data
             report = dataclasses.replace(known.kind.check(config, source), task=name)
+        report = with_question(report, source) if task is None else report
         return _add_proposal(report, known.kind, config, source) if is_path and report.is_usable else report
+
+
+def with_question(report: CheckReport, data: Any) -> CheckReport:
+    """The report of data whose task nobody named, with an error where they could be series as well as a table."""
+    look = look_at(data) if report.task in GENERAL else None
+    if look is None or look.doubt is None:
+        return report
+    found = Findings(report.source)
+    series = (Fix("task", "forecast"), " ", Fix(look.doubt.field, like="NAME"))
+    found.add("task", "error", look.doubt.rule, ("Say which (", *series, "), or (", Fix("task", report.task), ")."))
+    return dataclasses.replace(report, findings=(*found.found, *report.findings), proposal=None)
 
 
 def _add_proposal(report: CheckReport, kind: Kind, config: Config, source: object) -> CheckReport:
@@ -69,30 +83,52 @@ def fetch_dataset(name: str) -> Path:
     return datasets.fetch_dataset(name)
 
 
+@files.sparing_inputs()
 def make_lesions(source: str, out: Path, options: dict[str, Any] | None = None) -> Path:
     """Paint lesions with exact masks into the volumes of a file or known data set; return the table of the new set."""
+    files.add_input(source)
     files.check_place(out)
     return paint(read_cases(datasets.locate(source)), out, LesionOptions.parse(options or {}, "lesions"))
 
 
 def audit(
-    what: str | Path,
-    settings: dict[str, Any] | None = None,
+    what: Any,
+    settings: Any = None,
     overrides: dict[str, Any] | None = None,
     recipe: str | None = None,
+    *,
+    train: Any = None,
+    test: Any = None,
+    groups: Any = None,
+    times: Any = None,
+    coordinates: Any = None,
 ) -> AuditReport:
     """Say whether data and split leak: overlap, statistics, calendar, copies, labels.
 
+    `audit(X, y, train=rows, test=rows)` looks at a split that was made elsewhere.
+
     Args:
-        what: A task's name, or the folder of a finished run, whose own data, split and scaling are looked at.
-        settings: Those of a run of the task, `data` among them, such as `{"data": "sales.csv", "horizon": 28}`.
+        what: A task's name, or the folder of a finished run, whose own data, split and scaling are looked at. With
+            `train` and `test`: rows `X`, a frame or an array; None where those two are the rows themselves.
+        settings: Those of a run of the task, `data` among them, such as `{"data": "sales.csv", "horizon": 28}`. With
+            `train` and `test`: the target `y` of each row, or None.
         overrides: More of them, which win.
         recipe: Name of a recipe of the task, or a YAML file like one, whose settings stand under those given.
+        train: Indices or flags of the training rows; or, without `X`, these rows.
+        test: The same of the rows that are scored.
+        groups: What each row belongs to, such as a patient or a run.
+        times: When each row was.
+        coordinates: `(rows, axes)`: where it was.
 
     Raises:
-        ConfigError: There is no data, a run is given settings, or the recipe is one of another task.
-        DataError: The data cannot be read.
+        ConfigError: There is no data, a run is given settings, the recipe is one of another task, or one of `train`
+            and `test` lacks.
+        DataError: The data cannot be read, or rows and what is said of them differ in number.
     """
+    if (train is None) != (test is None):
+        raise ConfigError("audit: a split made elsewhere has train and test. Give both.")
+    if train is not None:
+        return audit_split(what, settings, train=train, test=test, groups=groups, times=times, coordinates=coordinates)
     if str(what) not in TASKS:
         return _audit_run(Path(what), bool(settings or overrides or recipe))
     task, given = task_of(str(what)), settings or {}
@@ -104,6 +140,15 @@ def audit(
                 "audit: there is no data. Give ", Fix("data", like="FILE"), " or a known data set's name."
             )
         return task.audit(config)
+
+
+def audit_files(
+    data: Path | None, labels: Path | None, *, train: Path, test: Path, **others: Path | None
+) -> AuditReport:
+    """The same of arrays in `.npy` files: rows, their targets, both splits, and what else is known of rows."""
+    given = {"X": data, "y": labels, "train": train, "test": test, **others}
+    arrays = read_split({name: path for name, path in given.items() if path is not None})
+    return audit_split(arrays.pop("X", None), **arrays)
 
 
 def _audit_run(path: Path, is_given_settings: bool) -> AuditReport:

@@ -1,5 +1,6 @@
 """A finished run or a Hugging Face model made smaller, and brought near its old answers again."""
 
+import contextlib
 import dataclasses
 import math
 from collections.abc import Sequence
@@ -88,10 +89,11 @@ def compress(
             plan, run = compress_run(folder, parsed, **limits, out=out, recovery=recovery)
         else:
             rows, labels = _rows(data, is_cut=recovery is not None)
-            plan, run = compress_pretrained(folder, parsed, **limits, data=rows, out=out), None
-            if out is not None and recovery is not None:
-                rates = {} if recovery.rate is None else {"rate": recovery.rate}
-                recovered = distil_pretrained(out, folder, rows, labels=labels, epochs=recovery.epochs, **rates)
+            with contextlib.nullcontext() if out is None else files.folder_to_fill(out) as made:
+                plan, run = compress_pretrained(folder, parsed, **limits, data=rows, out=made), None
+                if made is not None and recovery is not None:
+                    rates = {} if recovery.rate is None else {"rate": recovery.rate}
+                    recovered = distil_pretrained(made, folder, rows, labels=labels, epochs=recovery.epochs, **rates)
         if report is not None:
             files.write_text(report, plan.html(folder.resolve().name))
     return Compressed(plan=plan, run=run, recovered=recovered)

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+from multiway import files
 from multiway.config import leaves
 from multiway.errors import ConfigError, Fix, write_command
 from multiway.tasks import lifecycle
@@ -63,6 +64,7 @@ class Trained:
         return {"runs": runs, "scores": self.table()}
 
 
+@files.sparing_inputs()
 def train(
     settings: dict[str, Any] | None = None,
     *,
@@ -98,6 +100,7 @@ def train(
         raise ConfigError(
             "train: there is no data. Give ", Fix("data", like="FILE"), ", a known data set's name, or a recipe."
         )
+    files.add_input(config.data)
     check_tracker(config.training)
     name = Path(config.data).name.split(".")[0]
     if recipe:  # of the user's too, in a file
@@ -122,6 +125,7 @@ def check_first(recipe: Recipe, config: TaskConfig) -> None:
             )
 
 
+@files.sparing_inputs()
 def resume(path: Path | str, *, progress: bool = False) -> Trained:
     """Continue an interrupted run."""
     return Trained(runs=[lifecycle.continue_run(Path(path), progress=progress)])

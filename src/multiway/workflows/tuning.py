@@ -73,6 +73,7 @@ class Tuned:
         return {"recipe": self.recipe, "best": self.best, **plain}
 
 
+@files.sparing_inputs()
 def tune(
     task: str,
     settings: dict[str, Any] | None = None,
@@ -122,6 +123,8 @@ def tune(
             raise ConfigError(f"tune: {name} is one of {', '.join(known)}. Got {value!r}{closest(value, known)}")
     load_extra("optuna", "tune", "tune")
     given = plain_settings(merge(settings or {}, overrides or {}))
+    files.add_input(given.get("data"), space if isinstance(space, str | Path) else None)
+    files.check_place(out)
     search = Search(task=task_of(task), given=given, source=source)
     searched = open_fields(search.task, load_space(space), given)
     every = searched.combinations() if sampler == "grid" else searched.shuffle(seed)

@@ -13,9 +13,10 @@ from multiway.data.samples import Prepared, Samples
 from multiway.data.writing import check_target, write_table
 from multiway.errors import ConfigError, Fix
 from multiway.explain import ModeMap, deletion_line, draw_maps, last_block, save_maps, strongest
-from multiway.files import make_folder
+from multiway.files import atomic_folder
 from multiway.metrics.classes import MIDDLE
 from multiway.tasks.answers import Answer, write_answer
+from multiway.tasks.lifecycle import reread
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
 from multiway_papers.stocks.encode import PreparedStocks, StockInputs
@@ -41,7 +42,7 @@ MAX_TEXTS = 200
 
 def reload(run: Run) -> PreparedStocks:
     """The samples that the run was trained, chosen and scored on, and no later ones."""
-    return cast(PreparedStocks, run.task.prepare(run.config, market_for(run, None), run.state))
+    return cast(PreparedStocks, reread(run))
 
 
 def market_for(run: Run, data: str | None, texts: str | None = None) -> Market:
@@ -71,7 +72,7 @@ def remarks_on(panel: StockPanel) -> list[str]:
     """Tickers that have ended, and whether the next session may be a holiday."""
     ended = [ticker for ticker, listed in zip(panel.tickers, panel.is_listed, strict=True) if not listed]
     lines = [f"no forecast for {list_some(ended)}: no price in the last {STALE} trading days"] if ended else []
-    if not has_calendar(panel.exchange):
+    if not (panel.trades_daily or has_calendar(panel.exchange)):
         rest = "install exchange-calendars to know holidays" if panel.exchange else "name its calendar in read.exchange"
         lines.append(f"{panel.next_session} is the next weekday, which may be a holiday of the exchange; {rest}")
     return lines
@@ -125,13 +126,12 @@ def explain_stocks(run: Run, out: Path | None, options: Plain) -> Answer:
         run, prepared.encoded.inputs, chosen_pairs(run, prepared, options.get("date"), options.get("tickers"))
     )
     average = average_attention(run, prepared)
-    folder = run.explanation(out)
-    make_folder(folder)
-    files = _write_maps(folder, average, days)
     tables = {"texts.csv": texts_frame(days), "stocks.csv": stocks_frame(days)}
-    for name in (name for name, frame in tables.items() if len(frame)):
-        write_table(tables[name], folder / name)
-        files.append(folder / name)
+    with atomic_folder(run.explanation(out), replace=True) as made:
+        files = _write_maps(made, average, days)
+        for name in (name for name, frame in tables.items() if len(frame)):
+            write_table(tables[name], made / name)
+            files.append(made / name)
     items = [item for day in days for item in day.tickers]
     notes = [
         *(strongest(last_block(average)) if average else []),
@@ -139,7 +139,7 @@ def explain_stocks(run: Run, out: Path | None, options: Plain) -> Answer:
         *deletion_line([item.deletion for item in items if item.deletion is not None], "answers", "texts"),
         *([NOT_ATTRIBUTION] if average else []),
     ]
-    return Answer(files=files, notes=notes)
+    return Answer(files=files, notes=notes).within(run.explanation(out))
 
 
 def texts_frame(days: Sequence[DayExplanation]) -> pd.DataFrame:

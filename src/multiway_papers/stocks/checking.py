@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.config import Plain
-from multiway.data.checking import EMPTY, Hook, note_fillers
+from multiway.data.checking import EMPTY, Hook, note_marks
 from multiway.data.findings import Findings, Place, list_some
 from multiway.data.options import Shares
 from multiway.data.samples import Samples
@@ -138,7 +138,9 @@ def check_days(samples: Samples[StockWindows], findings: Findings) -> None:
         fix = "Take holidays of single tickers out, or split exchanges apart, if that is not meant."
         findings.add("calendar", "warning", rule, fix, places, len(odd))
     weekend = panel.days[~np.is_busday(panel.days)]
-    if len(weekend):
+    if panel.trades_daily:
+        findings.add("weekend", "note", "the market has no weekends: its next day is the next session")
+    elif len(weekend):
         rule = "there are prices on Saturdays or Sundays"
         places = [Place(detail=str(day)) for day in weekend[:20]]
         findings.add("weekend", "warning", rule, "Check the dates.", places, len(weekend))
@@ -150,7 +152,7 @@ def check_unpriced(samples: Samples[StockWindows], findings: Findings) -> None:
     """Numbers that usually mean missing, among the prices and volumes of each ticker."""
     panel = samples.inputs.panel
     columns = ((name, prices[:, FIELDS.index(name)]) for prices in panel.prices for name in panel.read)
-    note_fillers(columns, findings, EMPTY)
+    note_marks(columns, findings, EMPTY)
 
 
 def count_labels(samples: Samples[StockWindows], findings: Findings, how: Shares, protocol: StockProtocol) -> Plain:

@@ -35,9 +35,19 @@ def test_changes_of_clocks_do_not_hide_it():
     assert time_grid(days, "D").equals(days)
 
 
-@pytest.mark.parametrize("days", [14, 27, -2])
-def test_one_time_in_each_month_is_months_and_not_days(days):
-    times = pd.date_range("2019-02-01", periods=40, freq="MS") + pd.Timedelta(days=days)
+@pytest.mark.parametrize("day", [15, 28, 30, 31])
+def test_one_day_of_each_month_is_a_step(day):
+    months = pd.date_range("2019-02-01", periods=40, freq="MS")
+    times = months + pd.to_timedelta(np.minimum(day, months.days_in_month) - 1, unit="D")
+    panel = read_panel(pd.DataFrame({"date": times, "y": np.arange(40.0)}))
+    assert panel.frequency == ("ME" if day == 31 else f"MS {day}")
+    later = pd.date_range("2022-06-01", periods=9, freq="MS")
+    ahead = later + pd.to_timedelta(np.minimum(day, later.days_in_month) - 1, unit="D")
+    assert list(panel.future_times(9)) == list(ahead) and ahead[8] == pd.Timestamp(2023, 2, min(day, 28))
+
+
+def test_other_days_of_each_month_are_brought_to_months():
+    times = pd.date_range("2019-02-01", periods=40, freq="MS") - pd.Timedelta(days=2)
     frame = pd.DataFrame({"date": times, "y": np.arange(40.0)})
     assert infer_frequency(times) == "MS"
     with pytest.raises(DataError, match=r"off the step of MS.*\(read\.frequency=MS read\.resample=mean\)"):

@@ -244,7 +244,7 @@ def test_a_file_of_numbers_alone_has_no_header(tmp_path):
     np.savetxt(path, np.arange(30.0).reshape(10, 3) % 7, delimiter=",")
     panel = read_panel(path)
     assert (panel.values.shape, panel.names) == ((10, 3), ("0", "1", "2"))
-    assert any("the first line holds numbers" in note for note in panel.notes)
+    assert any("the first line is data" in note for note in panel.notes)
 
 
 def test_whole_numbers_as_times(tmp_path):

@@ -325,3 +325,15 @@ def test_the_paper_s_size_is_trained_by_its_name_and_reloads(tmp_path):
     loaded = lifecycle.load(tmp_path / "run")
     assert loaded.config.model_name == "hot_forecaster_paper"
     pd.testing.assert_frame_equal(forecast(loaded, frame), forecast(run, frame))
+
+
+@pytest.mark.parametrize("first", ["1677-09-20", "2262-04-01", "9990-01-01"])
+def test_times_where_nanoseconds_end_are_read_as_any_others(first, tmp_path):
+    frame = make_frame(rows=220)
+    frame[frame.columns[0]] = np.datetime_as_string(np.datetime64(first, "h") + np.arange(220))
+    frame.to_csv(tmp_path / "loads.csv", index=False)
+    run = lifecycle.start(TASK, make_config(data=str(tmp_path / "loads.csv"), network=False), tmp_path / "run")
+    ahead = TASK.answer(run, str(tmp_path / "loads.csv"), None, {}).frame
+    wanted = np.datetime64(first, "h") + np.arange(220, 220 + HORIZON)
+    assert (ahead[frame.columns[0]].to_numpy("datetime64[h]")[:HORIZON] == wanted).all()
+    assert f"{first[:4]}-" in TASK.page.report([run])

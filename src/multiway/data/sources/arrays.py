@@ -135,17 +135,17 @@ def _fill(stream: IO[bytes], header: ArrayHeader, where: str) -> NDArray[np.gene
     return native.reshape(header.shape, order="F" if header.is_fortran else "C")
 
 
-def read_npy_header(path: Path, limit: int, where: str) -> ArrayHeader:
+def read_npy_header(path: Path, limit: int, where: str, *, words: bool = False) -> ArrayHeader:
     """Header of a .npy file whose size is in order."""
     with open_file(path, where) as stream:
-        header = read_array_header(stream, where)
+        header = read_array_header(stream, where, words=words)
         check_bytes(header.nbytes, path.stat().st_size - header.start, limit, where)
         return header
 
 
-def read_npy(path: Path, limit: int, where: str) -> NDArray[np.generic]:
+def read_npy(path: Path, limit: int, where: str, *, words: bool = False) -> NDArray[np.generic]:
     """Array of a .npy file."""
-    header = read_npy_header(path, limit, where)
+    header = read_npy_header(path, limit, where, words=words)
     with open_file(path, where) as stream:
         stream.seek(header.start)
         return _fill(stream, header, where)

@@ -82,8 +82,10 @@ def spend(path: Path) -> None:
     """Say that a file is opened: to the reading that is under way, and to the command, which writes nothing onto it.
 
     Raises:
+        DataError: It is a pipe or a device.
         OverBudgetError: The reading's time is over.
     """
+    files.check_regular(path)
     spending = _UNDER_WAY.get()
     if spending is not None:
         spending.open(path)

@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from multiway.data.findings import Findings, Place, Unreadable, list_some, quote
 from multiway.data.options import FileOptions, ReadOptions
 from multiway.data.sources.cells import TIME_NAMES, Column, Columns
-from multiway.data.sources.times import WRITE, read_times
+from multiway.data.sources.times import COUNTED, UNITS, WRITE, read_times
 from multiway.errors import closest
 
 PARTIAL_TIMES = ("day", "month", "year", "week")
+CALLED = re.compile(r"time|date|stamp|unix|epoch", re.IGNORECASE)
+"""Names of columns that may count seconds."""
 MOST_BELOW = 3
 """Rows below a table that are no part of it."""
 
@@ -98,16 +100,26 @@ def find_time_column(table: RawTable, options: ReadOptions, findings: Findings) 
 
 def column_of_times(table: RawTable) -> str | None:
     """The first column with a usual name, else the first of dates, else the only one of days, weeks or months."""
-    named = [name for name in table.names if name.lower() in TIME_NAMES]
+    named = [name for name in table.names if name.lower().strip("_") in TIME_NAMES]
     usual = next((name for name in named if name.lower() not in PARTIAL_TIMES), None)
     if usual is None:
-        usual = next((name for name in table.names if table.columns[name].looks_like_time), None)
+        dated = [name for name in table.names if table.columns[name].looks_like_time or _counts_seconds(table, name)]
+        usual = next((name for name in dated if table.columns[name].kind != "constant"), next(iter(dated), None))
     return named[0] if usual is None and len(named) == 1 else usual
 
 
+def _counts_seconds(table: RawTable, name: str) -> bool:
+    """Whether a column is called as times are, or is the first of a table without names, and counts from 1970 on."""
+    if not (name == table.names[0] == "0" or re.search(CALLED, name)) or not table.columns[name].is_numeric:
+        return False
+    values = table.columns[name].values
+    in_units = [(values >= COUNTED[0] * per) & (values <= COUNTED[1] * per) for per in UNITS.values()]
+    return bool(len(values) > 1 and np.any(in_units, axis=0).all())
+
+
 def usual_column(names: Sequence[str], known: Sequence[str], taken: Collection[str | None] = ()) -> str | None:
-    """The column that has the first of the known names, whatever its case, and is not taken."""
-    own = {name.lower(): name for name in reversed(names) if name not in taken}
+    """The column that has the first of the known names, whatever its case or underscores, and is not taken."""
+    own = {name.lower().strip("_"): name for name in reversed(names) if name not in taken}
     return next((own[name] for name in known if name in own), None)
 
 

@@ -15,7 +15,7 @@ from multiway.data.options import FileOptions
 from multiway.data.sources.bytes import ZIP, check_columns, too_large
 from multiway.data.sources.cells import unescape
 from multiway.data.sources.columns import RawTable
-from multiway.data.sources.titles import LOOK, rows_above, words_on_titles
+from multiway.data.sources.titles import LOOK, is_data, rows_above, words_on_titles
 from multiway.errors import DataError, Fix, in_a_line
 from multiway.lazy import load_extra
 
@@ -66,6 +66,12 @@ def read_workbook(raw: bytes, options: FileOptions, findings: Findings) -> RawTa
     if top:
         findings.add("header", "note", words_on_titles(1, top, "row"))
     header, *rows = cells[top:] or [()]
+    some = [[*_words(row), *[""] * (len(header) - len(row))] for row in rows[:LOOK] if row]
+    if some and (options.no_header or (options.no_header is None and is_data(_words(header), some))):
+        header, rows, top = tuple(range(len(header))), cells[top:], top - 1
+        said = "the first row is data like those below it, so columns are named 0, 1, 2, …"
+        fix = ("If it is a header, say so (", Fix("read.no_header", False), ").")
+        findings.add("header", "note", said, fix if options.no_header is None else "")
     kept = [row for row, cells in enumerate(rows) if cells]
     if not kept or not header:
         raise findings.fatal(
@@ -89,6 +95,10 @@ def read_workbook(raw: bytes, options: FileOptions, findings: Findings) -> RawTa
     }
     frame = pd.DataFrame(columns).set_axis(_name_columns(header, findings), axis=1)
     return RawTable(frame=frame, rows=np.array(kept) + top + 2, unit="row", broken=broken)
+
+
+def _words(row: Row) -> list[str]:
+    return ["" if cell is None else str(cell) for cell in row]
 
 
 def _check_characters(raw: bytes, findings: Findings) -> None:

@@ -38,9 +38,15 @@ PERIODS = {
 """What whole cells look like, in either case, by the names of the forms."""
 
 
+INTERVAL = r"\s*(\S.*?\d.*?)\s*(?:\s[-–—]\s|\s(?:to|bis)\s|(?<=[\dZ])/(?=\d{4}-\d\d-\d\dT))\s*(.*\d.*)"
+"""Two times between which something holds: the first, what stands in between, and the second."""
+
+
 def looks_like_time(cells: Iterable[object]) -> bool:
-    """Whether the first text that is there reads as a date."""
+    """Whether the first text that is there reads as a date, or as an interval that begins with one."""
     first = next((text for text in map(str, cells) if text.strip()), "")
+    ends = re.fullmatch(INTERVAL, first)
+    first = first if ends is None else ends[1]
     if len(first) < 6:
         return False
     is_period = any(re.fullmatch(form, first.strip(), re.IGNORECASE) for form in PERIODS.values())

@@ -18,13 +18,20 @@ from multiway.data.sources.titles import DIGITS
 
 PARTS = ("year", "month", "day", "hour", "minute")
 """Names of columns with a part of a date; each but the first two may be absent, and then so are those behind it."""
-RANGES = {"year": (1900, 2200), "month": (1, 12), "day": (1, 31), "hour": (0, 24), "minute": (0, 59)}
+RANGES = {"year": (1700, 2200), "month": (1, 12), "day": (1, 31), "hour": (0, 24), "minute": (0, 59)}
 """The least and the largest number of each part; hour 24 is midnight, as where hours are named by their ends."""
 CLOCKS = ("time", "hour", "hr")
 """Names of columns with a time of day next to a date."""
 CLOCK = re.compile(r"\d{1,2}[:.]\d\d([:.]\d\d)?( ?[AaPp][Mm])?")
+PLAIN = FileOptions()
+FEWEST = 6
+"""Times, below which a header is taken for names, and columns without names for no parts of dates."""
 LOOKED_AT = 1000
 """Rows that show whether cells are times of day."""
+SUCCESSIVE = 0.9
+"""Share of the steps of unnamed parts of dates that lead to the next day or month."""
+FEWEST_BELOW = 2
+"""Rows of a block on average, whose name stands in the first of them."""
 WHOLE_MONTHS = tuple(pd.date_range("2000-01-01", periods=12, freq="MS").month_name().str.lower())
 MONTHS = {name[:letters]: month for letters in (3, None) for month, name in enumerate(WHOLE_MONTHS, start=1)}
 """Numbers of months by their names, whole and of three letters."""
@@ -40,7 +47,7 @@ def with_joined_times(table: RawTable, time: str | None, options: FileOptions, f
     parts = parts_of_times(table)
     if not parts or time not in (None, " ".join(parts)):
         return table
-    is_whole = parts[0].lower() != PARTS[0]
+    is_whole = parts[0].lower() != PARTS[0] and table.columns[parts[0]].looks_like_time
     if is_whole and time is None and table.frame[parts[0]].is_unique:
         return table
     joined = _join_clock(table, parts[0], parts[1], options) if is_whole else _join_parts(table, parts)
@@ -48,6 +55,9 @@ def with_joined_times(table: RawTable, time: str | None, options: FileOptions, f
         return table
     findings.add("time", "note", f"columns {list_some(parts)} are parts of one time")
     frame = table.frame.drop(columns=parts)
+    if not is_whole and (repeats := [name for name in frame if _says_again(table.columns[str(name)], joined)]):
+        findings.add("time", "note", f"{list_some(repeats)}: the years once more, with a fraction, and left out")
+        frame = frame.drop(columns=repeats)
     frame.insert(0, " ".join(parts), joined)
     return dataclasses.replace(table, frame=frame)
 
@@ -55,6 +65,8 @@ def with_joined_times(table: RawTable, time: str | None, options: FileOptions, f
 def parts_of_times(table: RawTable) -> list[str]:
     """Columns that hold parts of the times by their names, the largest part first; none where one holds whole times."""
     own = {name.lower(): name for name in reversed(table.names)}
+    if table.names[:2] == ["0", "1"]:
+        return _parts_without_names(table)
     if not own.keys() & {PARTS[0], *CLOCKS}:
         return []
     date = next((name for name in table.names if name.lower() not in PARTS and _is_date(table.columns[name])), None)
@@ -64,6 +76,17 @@ def parts_of_times(table: RawTable) -> list[str]:
     absent = next((place for place, part in enumerate(PARTS) if part not in own), len(PARTS))
     others = own.keys() & set(TIME_NAMES) - set(PARTS)
     return [own[part] for part in PARTS[:absent]] if absent > 1 and not others else []
+
+
+def _parts_without_names(table: RawTable) -> list[str]:
+    """The first columns of a table without a header, where they are years, months and days of successive times."""
+    for count, unit in ((3, "D"), (2, "M")):
+        joined = _join_parts(table, table.names[:count]) if len(table.names) > count else None
+        if joined is not None and joined.notna().all() and len(joined) >= FEWEST:
+            steps = np.diff(joined.to_numpy().astype(f"datetime64[{unit}]").astype(int))
+            if (steps == 1).mean() >= SUCCESSIVE:
+                return table.names[:count]
+    return []
 
 
 def _is_date(column: Column) -> bool:
@@ -81,14 +104,22 @@ def _are_clocks(text: pd.Series) -> bool:
 def _join_parts(table: RawTable, parts: list[str]) -> pd.Series | None:
     """Times of a year, a month and what else there is; None where a cell is no such part."""
     numbers: dict[str, NDArray[np.int64] | int] = {"day": 1, "hour": 0, "minute": 0}
-    for name in parts:
-        part = _read_part(table.columns[name], name.lower())
+    for called, name in zip(PARTS, parts, strict=False):
+        part = _read_part(table.columns[name], called)
         if part is None:
             return None
-        numbers[name.lower()] = part
+        numbers[called] = part
     own = pd.DataFrame(numbers, index=table.frame.index)
     days = pd.to_datetime(own[["year", "month", "day"]], errors="coerce")
     return days + pd.to_timedelta(60 * own["hour"] + own["minute"], unit="min")
+
+
+def _says_again(column: Column, times: pd.Series) -> bool:
+    """Whether a column holds years with a fraction that says the month or day of some times."""
+    if not column.is_numeric or times.isna().any():
+        return False
+    years = times.dt.year + times.dt.day_of_year / 365.25
+    return bool((np.abs(column.values - years) < 1 / 12).all())
 
 
 def _read_part(column: Column, part: str) -> NDArray[np.int64] | None:
@@ -121,15 +152,37 @@ def _join_clock(table: RawTable, date: str, clock: str, options: FileOptions) ->
     return pd.Series(stamps + pd.to_timedelta(numbers, unit="h"), raw.index)
 
 
+def with_names_below(table: RawTable, findings: Findings) -> RawTable:
+    """The same with names that stand in the first of their rows alone, as in merged cells, in all of them.
+
+    Each name begins a block: times go back there, and rise within it. Another table is as it is.
+    """
+    time = column_of_times(table)
+    blank = [name for name in table.names if name != time and not table.columns[name].is_present.all()]
+    if time is None or not blank:
+        return table
+    try:
+        times, good = parse_times(table, time, PLAIN, Findings(""))
+    except Unreadable:
+        return table
+    is_first = np.append(True, ~np.asarray(times[1:] > times[:-1])) if good.all() else np.empty(0, bool)
+    filled = {}
+    for name in blank:
+        is_named = table.columns[name].is_present
+        if len(is_first) and 1 < is_named.sum() <= len(is_named) / FEWEST_BELOW and is_first[is_named].all():
+            filled[name] = table.frame[name].where(is_named).ffill()
+    if not filled or (is_first & ~np.any([table.columns[name].is_present for name in filled], axis=0)).any():
+        return table
+    findings.add("layout", "note", f"names of {list_some(filled)} stand in the first of their rows, and hold below it")
+    return dataclasses.replace(table, frame=table.frame.assign(**filled), texts={})
+
+
 TIME, MONTH, VALUE = "time", "month", "value"
 """Columns of the table that is made."""
-FEWEST = 6
-"""Times in a header, below which it is taken for names."""
 OF_YEAR = re.compile(
     r"annual|yearly|ann|sum|total|mean|average|avg|ytd|half ?[12]|j-d|d-n|djf|mam|jja|son", re.IGNORECASE
 )
 """Columns next to those of months that say something of the year, its halves or its seasons."""
-PLAIN = FileOptions()
 
 
 def times_of_header(table: RawTable, time: str | None = None, options: FileOptions = PLAIN) -> list[str]:
@@ -188,7 +241,7 @@ def load_series_table(source: object, options: FileOptions, time: str | None, fi
     time: A column that is said to hold the times.
     """
     table = with_months_in_rows(load_table(source, options, findings), time, findings)
-    table = with_joined_times(table, time, options, findings)
+    table = with_names_below(with_joined_times(table, time, options, findings), findings)
     named = times_of_header(table, time, options)
     if not named:
         return table

@@ -62,6 +62,9 @@ def read_series_into(
 ) -> Sequences:
     """The same, with flaws noted; the series are sound only where no finding is an error."""
     sequences = _read(source, options, findings, has_target)
+    if options.sentinels:
+        values = np.where(np.isin(sequences.values, options.sentinels), np.nan, sequences.values)
+        sequences = dataclasses.replace(sequences, values=values)
     missing = missing_of(sequences.values).sum(0)
     if missing.any():  # padding is none
         counts = zip(sequences.variates, missing.tolist(), strict=True)

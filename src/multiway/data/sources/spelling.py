@@ -28,6 +28,7 @@ from multiway.data.sources.cells import (
 )
 from multiway.data.sources.columns import RawTable
 from multiway.data.sources.text import TextColumns
+from multiway.errors import Fix
 
 NUMBERED = re.compile(r"Unnamed: \d+(\.\d+)*")
 """What pandas calls a column without a name, as is an index that was written and read again."""
@@ -38,11 +39,17 @@ COMMA = r"[+-]?(?:\d{1,3}(?:\.\d{3})+|\d+)(?:,\d+)?"
 WITH_BOTH = r"[+-]?\d{1,3}(?:\.\d{3})+,\d+"
 CERTAIN_COMMA = rf"{WITH_BOTH}|[+-]?(?:0,\d+|\d+,(?:\d{{1,2}}|\d{{4,}}))"
 """What can be nothing but a decimal comma where columns are separated otherwise: 1,234 could be thousands."""
+POINTED = r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+"
+"""What points can separate the thousands of."""
+MANY_POINTED = 10
+"""Different numbers with three digits behind a point, next to whole ones, that are no chance."""
 SIGNS = "$€£¥₹%"
 MONEY = "$£¥₹"
 """Those of which nobody writes three decimals; a litre of fuel costs 1,659 €."""
-NOTHING = r"\.{1,3}|…|\*+|\?+|:"
+NOTHING = r"\.{1,3}|…|\*+|\?+|(?::( [a-z]{1,2})?)|[nN][./]?[aAdDeE]\.?|(?i:missing|no data|not available)"
 """Marks of a missing value among numbers; a hyphen may be a zero."""
+FLAGGED = r"([+-]?\d[\d.,]*) +([bcdefnprsuz]{1,2})"
+"""A number and what statistical offices say of it: that it is provisional, estimated, or of another series before."""
 WRITTEN = rf"[{SIGNS}(+-]*\s*\.?\d[\d.,]*(?:[eE][+-]?\d+)?\s*[{SIGNS})]*"
 """A number with its separators and signs."""
 SIGNED = rf"(\()?([+-]?)([{SIGNS}]?)\s*([+-]?)(\d[\d.,]*|\.\d+)\s*([{SIGNS}]?)(\))?"
@@ -154,7 +161,49 @@ def read_numbers(
             grouped = []
         if grouped:
             findings.add("thousands", "note", f"commas separate thousands in columns {list_some(grouped)}")
-    return read | {name: plain_numbers(read[name], "." if decimal == "," else ",", decimal) for name in grouped}
+    pointed = (
+        []
+        if spelling.decimal != "auto"
+        else [
+            name
+            for name, values in read.items()
+            if _may_be_thousands(values) and are_thousands(columns[name].to_pandas(), "")
+        ]
+    )
+    if pointed:
+        findings.add("thousands", "note", f"points separate thousands in columns {list_some(pointed)}")
+    return (
+        read
+        | {name: plain_numbers(read[name], "." if decimal == "," else ",", decimal) for name in grouped}
+        | {name: plain_numbers(columns[name].to_pandas(), ".", ",") for name in pointed}
+    )
+
+
+def _may_be_thousands(values: Any) -> bool:
+    """Whether numbers below 1000 are whole or have three decimals, some of either: a look before one at the text."""
+    if values.dtype != float:
+        return False
+    known = np.abs(values[~np.isnan(values)])
+    is_whole = known == np.round(known)
+    if not len(known) or known.max() >= 1000 or is_whole.all() or not is_whole.any() or known[~is_whole].min() < 1:
+        return False
+    return bool(np.allclose(1000 * known, np.round(1000 * known), rtol=0, atol=1e-6))
+
+
+def are_thousands(column: pd.Series, sign: str) -> bool | None:
+    """Whether points separate thousands: three digits stand behind each of them, and other cells have none.
+
+    None where all cells have such a point and a currency: nearly nobody writes three decimals of one.
+    """
+    text = distinct_cells(column)[0].astype("string").str.strip()
+    text = text[text.notna() & ~text.isin(EMPTY_CELLS)]
+    is_pointed, is_whole = text.str.fullmatch(POINTED), text.str.fullmatch(r"[+-]?\d{1,3}")
+    if not is_pointed.any() or not (is_pointed | is_whole).all():
+        return False
+    is_money = sign in [*MONEY, "€"]
+    if is_whole.any() or text.str.contains(r"\..*\.").any():
+        return is_money or bool(text.str.contains(r"\..*\.").any()) or int(is_pointed.sum()) >= MANY_POINTED
+    return None if is_money else False
 
 
 def _cast_columns(columns: Mapping[str, pa.ChunkedArray], decimal: str, spelling: Spelling) -> dict[str, Any]:
@@ -232,7 +281,7 @@ def read_signed_numbers(frame: pd.DataFrame, spelling: Spelling, findings: Findi
     has is left out. Dollars and the like have no three decimals.
     """
     columns, changed, signs = dict[str, pd.Series](), dict[str, pd.Series](), dict[str, str]()
-    marked, marks = list[str](), set[str]()
+    marked, marks, flagged = list[str](), set[str](), dict[str, list[str]]()
     for name, dtype in frame.dtypes.items():
         if not is_text(dtype) or spelling.is_label(str(name)):
             continue
@@ -251,6 +300,11 @@ def read_signed_numbers(frame: pd.DataFrame, spelling: Spelling, findings: Findi
             marks |= {*text[is_nothing]}
             text, cells = others, cells.drop(text.index[is_nothing]).reindex(cells.index)
             changed[str(name)] = cells.take(rows).set_axis(column.index)
+        flags = text.str.extract(f"^{FLAGGED}$")
+        if flags[1].notna().any():
+            text, cells = flags[0].fillna(text), cells.astype("string")
+            changed[str(name)] = text.reindex(cells.index).take(rows).set_axis(column.index)
+            flagged[str(name)] = sorted(flags[1].dropna().unique())
         if (found := _without_signs(text)) is not None:
             numbers, signs[str(name)] = found
             changed[str(name)] = numbers.reindex(cells.index).take(rows).set_axis(column.index)
@@ -258,21 +312,37 @@ def read_signed_numbers(frame: pd.DataFrame, spelling: Spelling, findings: Findi
     if marks:
         rule = f"cells of {list_some(sorted(marks))} in columns {list_some(marked)} are missing"
         findings.add("marks", "note", rule)
+    if flagged:
+        letters = list_some(sorted({letter for own in flagged.values() for letter in own}))
+        rule = f"letters behind numbers ({letters}) in columns {list_some(flagged)} are flags and left out"
+        findings.add("marks", "note", rule)
     for name, sign in signs.items():
         said = "parentheses stand for a minus" if sign == "()" else f"numbers stand without their {sign}"
         findings.add("signs", "note", f"{said} in column '{name}'")
-    commas, points = dict[str, pd.Series](), dict[str, pd.Series]()
+    commas, points, dots = dict[str, pd.Series](), dict[str, pd.Series](), dict[str, pd.Series]()
     for name, column in columns.items():
         is_sure = spelling.decimal == "." or signs.get(name, "") in [*MONEY]
         if spelling.decimal != "." and has_form(column, COMMA, WITH_BOTH if spelling.decimal == "auto" else COMMA):
             commas[name] = plain_numbers(column, ".", ",")
         elif has_form(column, GROUPED, GROUPED if is_sure else CERTAIN):
             points[name] = plain_numbers(column, ",")
+        elif spelling.decimal != ".":
+            sign = signs.get(name, "")
+            verdict = are_thousands(column, sign)
+            if verdict is None and spelling.decimal == "auto":
+                shown = f"{column.dropna().iloc[0]} {sign}"
+                rule = f"a point separates thousands or decimals in column '{quote(name)}': {shown}"
+                ways = (Fix("read.decimal", ","), " or ", Fix("read.decimal", "."))
+                findings.add("decimal", "error", rule, ("Say what separates decimals (", *ways, ")."))
+            elif verdict is not False:
+                dots[name] = plain_numbers(column, ".", ",")
+    if dots:
+        findings.add("thousands", "note", f"points separate thousands in columns {list_some(dots)}")
     if commas and spelling.decimal == "auto":
         findings.add("decimal", "note", f"commas separate decimals in columns {list_some(commas)}")
     if points:
         findings.add("thousands", "note", f"commas separate thousands in columns {list_some(points)}")
-    return {**changed, **commas, **points}
+    return {**changed, **commas, **points, **dots}
 
 
 def _without_signs(text: pd.Series) -> tuple[pd.Series, str] | None:

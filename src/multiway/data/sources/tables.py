@@ -31,14 +31,13 @@ from multiway.data.sources.bytes import (
     unpack_bytes,
     within,
 )
-from multiway.data.sources.cells import sound_text, unescape
+from multiway.data.sources.cells import sound_text
 from multiway.data.sources.columns import RawTable
 from multiway.data.sources.excel import is_workbook, names_of_sheet, read_workbook
 from multiway.data.sources.frames import as_pandas
 from multiway.data.sources.parquet import BROKEN, Parts, holds_parts, is_parquet, read_parquet, read_parts
 from multiway.data.sources.spelling import Spelling, decide_columns, without_exports
-from multiway.data.sources.text import TextColumns, characters, read_text
-from multiway.data.sources.titles import LOOK, lines_above
+from multiway.data.sources.text import TextColumns, characters, names_of_text, read_text
 from multiway.errors import DataError
 
 TEXT = "text"
@@ -71,7 +70,7 @@ def load_table(source: Any, options: FileOptions, findings: Findings) -> RawTabl
         raise DataError(f"{quote(path, 200)} {what}. Give the path of a CSV, Excel, JSON lines or Parquet file.")
     with within(options):
         spend(path)  # also where it was read before: a budget holds for every reading
-    key = (path, options.encoding, options.sheet, options.max_bytes)
+    key = (path, options.encoding, options.sheet, options.no_header, options.quoting, options.max_bytes)
 
     def read(findings: Findings) -> RawTable:
         cells = once(key, findings, partial(_read_file, path, options))
@@ -150,12 +149,8 @@ def column_names(source: Any) -> list[str]:
         raw = first_bytes(path, HEADER_BYTES)
         if raw[:4] == b"PAR1":
             return list(pyarrow.parquet.read_schema(path).names)
-        encoding = "utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-        lines = raw.decode(encoding, errors="replace").lstrip("\r\n").replace("\r\n", "\n").split("\n", LOOK)
-        line = lines[lines_above(lines, ",;\t|")]
-        separator = max(",;\t|", key=line.count)
-        return [unescape(name.strip()) for name in next(csv.reader([line], delimiter=separator), [])]
-    except (*BROKEN, *PACKING_BROKEN, csv.Error):
+        return names_of_text(raw)
+    except (*BROKEN, *PACKING_BROKEN, csv.Error, Unreadable):
         return []
 
 
@@ -195,11 +190,37 @@ def load_lines(path: Path, limit: int, findings: Findings) -> RawTable:
     rows = dict(read_lines(path, limit, findings))
     if not rows:
         raise findings.fatal("empty", "it holds no objects", "Give one JSON object on each line.")
-    named = [{sound_text(name): value for name, value in item.items()} for item in rows.values()]
+    if len(rows) == 1 and (answered := answer_of_prometheus(*rows.values())) is not None:
+        return RawTable.whole(answered)
+    named = [
+        {sound_text(name): json.dumps(value) if isinstance(value, dict | list) else value for name, value in each}
+        for each in map(dict.items, rows.values())
+    ]
     frame = pd.DataFrame(named, dtype=object)
     numbers = [name for name in frame.columns if pd.api.types.infer_dtype(frame[name], skipna=False) in NUMBERS]
     frame[numbers] = frame[numbers].infer_objects()
     return RawTable.whole(frame, list(rows))
+
+
+def answer_of_prometheus(item: dict[str, Any]) -> pd.DataFrame | None:
+    """A row for each series and time of what Prometheus answers to a query of a range; None for any other object."""
+    data = item.get("data")
+    if not (isinstance(data, dict) and data.get("resultType") == "matrix"):
+        return None
+    try:
+        rows = [
+            (_name_of_metric(dict(each["metric"])), pd.Timestamp(float(time), unit="s"), float(value))
+            for each in data["result"] for time, value in each["values"]
+        ]  # fmt: skip
+    except (LookupError, TypeError, ValueError, OverflowError):
+        return None
+    return pd.DataFrame(rows, columns=["series", "time", "value"])
+
+
+def _name_of_metric(labels: dict[str, Any]) -> str:
+    """A series as Prometheus writes it, `up{job="a"}`."""
+    others = ",".join(f'{name}="{value}"' for name, value in labels.items() if name != "__name__")
+    return f"{labels.get('__name__', '')}{{{others}}}" if others else str(labels.get("__name__", ""))
 
 
 def names_of_line(path: Path) -> list[str]:

@@ -3,21 +3,24 @@
 import contextlib
 import csv
 import dataclasses
+import functools
 import io
 import itertools
 import re
+from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.csv
 from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, quote
 from multiway.data.options import FileOptions
 from multiway.data.sources.bytes import MAX_COLUMNS, check_memory, unpack_bytes
-from multiway.data.sources.cells import QUOTE, unescape
-from multiway.data.sources.titles import LOOK, lines_above, words_on_titles
+from multiway.data.sources.cells import NUMBER, QUOTE, unescape
+from multiway.data.sources.titles import LOOK, is_data, is_number, lines_above, words_on_titles
 from multiway.errors import Fix
 
 SEPARATORS = (",", ";", "\t", "|")
@@ -26,6 +29,15 @@ HEAD, BLOCK, WHOLE = 1 << 20, 1 << 22, 1 << 30
 """Bytes that show where the header is, those that are parsed at once, and as many where a row is longer."""
 EXPORT = "Export it as CSV again."
 BELOW = "below the text"
+REMARK = "#"
+"""What lines above a table begin with that say something of it: annotations of InfluxDB, remarks of observatories."""
+ANNOTATION = r"^#(group|datatype|default)$"
+LONE = rb'\s*"\s*' + NUMBER.encode() + rb"\s*"
+"""A number behind a quotation mark that is not closed."""
+SHOWN_ROWS = 200
+"""Rows below a header that show whether it is one."""
+MOST_BREAKS, SURE_LINES = 50, 5
+"""Line breaks of a cell from which on it is odd, and rows of a table in a cell from which on it is none."""
 OLD_EXCEL = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
@@ -110,12 +122,17 @@ def characters(raw: bytes, encoding: str | None, findings: Findings) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
-def _find_header(text: bytes, findings: Findings) -> Lines:
-    """Find header and separator, behind blank lines and titles; a file of numbers alone has no header."""
+def _find_header(text: bytes, options: FileOptions, findings: Findings) -> tuple[list[str], int, str, int]:
+    """Names, the byte where rows begin, what separates cells, and the line of the names.
+
+    They stand behind blank lines, remarks and titles; a row that looks like the others is no header.
+    """
     blank = len(text) - len(text.lstrip(b"\n"))
     lines = text[blank : blank + HEAD].split(b"\n", LOOK)[:LOOK]
     whole = lines if len(lines) == LOOK or len(text) <= blank + HEAD else lines[:-1]
-    above = lines_above([line.decode() for line in whole], SEPARATORS)
+    shown = [line.decode() for line in whole]
+    remarks = next((place for place, line in enumerate(shown) if not line.startswith(REMARK)), 0)
+    above = remarks + lines_above(shown[remarks:], SEPARATORS)
     if above:
         findings.add("header", "note", words_on_titles(blank + 1, blank + above, "line"))
     number = blank + above + 1
@@ -129,12 +146,27 @@ def _find_header(text: bytes, findings: Findings) -> Lines:
         size = f"it has {columns:,} columns and would take {columns * max(rows, 1) * 8 / 1e9:.2g} GB"
         rule = f"{size}; at most {MAX_COLUMNS:,} columns are read"
         raise findings.fatal("columns", rule, "Split it, or keep fewer series.")
-    refuse_open_quote(header, separator, number, findings, "a quotation mark in the header is not closed on its line")
-    names = next(csv.reader([header], delimiter=separator), [])
-    are_counted = len(names) > 1 and names == [*map(str, range(len(names)))]  # as a program writes that had none
-    if all(map(_is_number, names)) and not are_counted:
-        findings.add("header", "note", "the first line holds numbers, so columns are named 0, 1, 2, …")
-        return Lines.from_byte([str(i) for i in range(len(names))], text, top, separator, number)
+    if options.quoting != "none":
+        rule = "a quotation mark in the header is not closed on its line"
+        refuse_open_quote(header, separator, number, findings, rule)
+    some = text[below : below + HEAD].decode(errors="replace").split("\n", SHOWN_ROWS)[:SHOWN_ROWS]
+    names, *others = _split_lines([header, *some], separator, options.quoting)
+    remark = shown[remarks - 1].lstrip(f"{REMARK} ") if remarks and above == remarks else ""
+    if options.no_header or (options.no_header is None and is_data(names, others)):
+        below, number = top, number - 1
+        if remark.count(separator) == header.count(separator) > 0:
+            (names,) = _split_lines([remark], separator, options.quoting)
+        else:
+            names = [*map(str, range(len(names)))]
+            said = "the first line is data like those below it, so columns are named 0, 1, 2, …"
+            fix = ("If it is a header, say so (", Fix("read.no_header", False), ").")
+            findings.add("header", "note", said, fix if options.no_header is None else "")
+    return names, below, separator, number
+
+
+def _read_header(text: bytes, options: FileOptions, findings: Findings) -> Lines:
+    """The header, of different names, and the rows below it."""
+    names, below, separator, number = _find_header(text, options, findings)
     if not (VISIBLE.search(text, below) or text[below:].decode().strip()):
         raise findings.fatal("empty", "it has a header and no rows", "Give a file with rows.")
     names = [unescape(name.strip()) if QUOTE in name else name.strip() for name in names]
@@ -145,12 +177,27 @@ def _find_header(text: bytes, findings: Findings) -> Lines:
             place = Place(row=1, column=name, detail=detail)
             raise findings.fatal("columns", "two columns have one name", "Rename one of them.", [place])
         seen[name] = position
-    if len(names) == 1 and not _is_number(_read_line(text[below:].lstrip(b"\n"), 0)[0]):
-        shown = " ".join("tab" if mark == "\t" else mark for mark in SEPARATORS)
-        place = Place(row=number, value=header)
-        fix = f"Separate columns by one of {shown}"
+    if len(names) == 1 and not is_number(_read_line(text[below:].lstrip(b"\n"), 0)[0]):
+        shown_marks = " ".join("tab" if mark == "\t" else mark for mark in SEPARATORS)
+        place = Place(row=number, value=separator.join(names))
+        fix = f"Separate columns by one of {shown_marks}"
         raise findings.fatal("separator", "no column separator was found", fix, [place])
     return Lines.from_byte(names, text, below, separator, number + 1)
+
+
+def _split_lines(lines: Sequence[str], separator: str, quoting: str) -> list[list[str]]:
+    """Cells of lines, but of those without any."""
+    if quoting == "none" or not any('"' in line for line in lines):
+        return [line.split(separator) for line in lines if line]
+    return [row for row in csv.reader(lines, delimiter=separator) if row]
+
+
+def names_of_text(raw: bytes) -> list[str]:
+    """Names of the columns by the first bytes of a text, which may end within a line."""
+    whole = raw[: raw.rfind(b"\n") + 1] or raw
+    text = characters(whole, None, Findings("")).encode(errors="replace")
+    names = _find_header(text, FileOptions(), Findings(""))[0]
+    return [unescape(name.strip()) for name in names]
 
 
 def _read_line(text: bytes, start: int) -> tuple[str, int]:
@@ -183,14 +230,6 @@ def refuse_open_quote(
     raise findings.fatal("fields", rule, "Close it, or remove it.", [place])
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class TextColumns:
     """Columns of a text file as they stand there, by name.
@@ -212,24 +251,87 @@ def read_text(raw: bytes, options: FileOptions, findings: Findings) -> TextColum
         text, findings.encoding = raw, "utf-8"
     else:
         text = characters(raw, options.encoding, findings).encode(errors="replace")
-    lines = _find_header(text, findings)
+    lines = _read_header(text, options, findings)
     count, marks = lines.count(b"\n") + 1, lines.count(b'"')
     check_memory(count, len(lines.names), lines.stop - lines.start, findings)
     has_blanks = len(lines.names) > 1 and (lines.count(b"\n\n") or text.startswith(b"\n", lines.start))
     columns, rows, broken = None, None, None
-    if not has_blanks and marks % 2 == 0:  # else rows and lines do not run in step, or a mark has no partner
-        with contextlib.suppress(pa.ArrowInvalid):
+    if not has_blanks and marks % 2 == 0 and not (marks and options.quoting == "none"):
+        with contextlib.suppress(pa.ArrowInvalid):  # else rows and lines do not run in step, or a mark has no partner
             columns = _read_columns(lines)
     if columns is None or (marks and count != len(columns)):  # or line breaks are quoted
-        regular, rows, broken = _read_records(lines, findings)
+        regular, rows, broken = _read_records(quote_marks(lines, options.quoting, findings), findings)
         columns = _read_columns(regular)
     names = [name or f"unnamed {position}" for position, name in enumerate(lines.names)]
-    return TextColumns(
+    read = TextColumns(
         columns=dict(zip(names, columns.columns, strict=True)),
         rows=np.arange(lines.first, lines.first + len(columns)) if rows is None else rows,
         broken=np.zeros(len(columns), dtype=bool) if broken is None else broken,
         separator=lines.separator,
     )
+    return _without_headers(read, lines.names, findings)
+
+
+def _without_headers(read: TextColumns, names: list[str], findings: Findings) -> TextColumns:
+    """Without rows that say the header once more, as where files were put one below the other, and annotations."""
+    columns = list(read.columns.values())
+    left, said = pa.compute.match_substring_regex(columns[0], ANNOTATION), pa.compute.equal(columns[0], names[0])
+    if names != [*map(str, range(len(names)))] and pa.compute.any(said).as_py():
+        same = (pa.compute.equal(column, name) for column, name in zip(columns, names, strict=True))
+        left = pa.compute.or_(left, functools.reduce(pa.compute.and_, same))
+    rows = np.flatnonzero(left.to_numpy(zero_copy_only=False))
+    if not len(rows):
+        return read
+    if len(rows) == len(read.rows):
+        raise findings.fatal("empty", "it has a header and no rows", "Give a file with rows.")
+    places = [Place(row=int(read.rows[row])) for row in rows]
+    findings.add("header", "note", "rows that say the header once more are left out", places=places)
+    kept = np.delete(np.arange(len(read.rows)), rows)
+    own = {name: column.take(pa.array(kept)) for name, column in read.columns.items()}
+    return dataclasses.replace(read, columns=own, rows=read.rows[kept], broken=read.broken[kept])
+
+
+def quote_marks(lines: Lines, quoting: str, findings: Findings) -> Lines:
+    """The same rows, where cells with quotation marks that are text are quoted, and these are doubled.
+
+    A mark opens a cell where the one that closes it is followed by a separator or the end of a line. Where each line of
+    such a cell is a row by itself marks are text: of a table by tabs, or where there are several lines. A number behind
+    a mark alone is a slip: then nothing changes.
+    """
+    mark, text = lines.separator.encode(), lines.text[lines.start : lines.stop]
+    plain = re.compile(rb'[^%s\n]*"[^%s\n]*' % (mark, mark))
+    cell = re.compile(rb'(?<![^%s\n])(?: *("[^"]*(?:""[^"]*)*") *(?=[%s\n]|\Z)|%s)' % (mark, mark, plain.pattern))
+    texts, broken = list[tuple[int, bytes]](), list[tuple[int, int]]()
+
+    def write(match: re.Match[bytes]) -> bytes:
+        if match[1] is not None and quoting != "none" and not holds_rows(match):
+            broken.append((match[1].count(b"\n"), match.start()))
+            return match[1]
+        texts.append((match.start(), match[0]))
+        return plain.sub(lambda found: b'"%s"' % found[0].replace(b'"', b'""'), match[0])
+
+    def holds_rows(match: re.Match[bytes]) -> bool:
+        breaks = match[1].count(b"\n")
+        if not breaks or (mark != b"\t" and breaks < SURE_LINES):
+            return False
+        start, stop = text.rfind(b"\n", 0, match.start()) + 1, text.find(b"\n", match.end())
+        whole = text[start : stop if stop >= 0 else len(text)].split(b"\n")
+        return all(line.count(mark) == len(lines.names) - 1 for line in whole)
+
+    def place(start: int) -> Place:
+        return Place(row=lines.first + text.count(b"\n", 0, start))
+
+    written = cell.sub(write, text)
+    if quoting != "none" and any(re.fullmatch(LONE, each) for _, each in texts):
+        return lines
+    if texts:
+        said = f"{len(texts)} cells hold quotation marks that open or close none, and are text"
+        findings.add("quotes", "note", said, places=[place(start) for start, _ in texts[:20]], count=len(texts))
+    breaks, start = max(broken, default=(0, 0))
+    if breaks >= MOST_BREAKS:
+        fix = ("If its quotation marks are text, say so (", Fix("read.quoting", "none"), ").")
+        findings.add("quotes", "warning", f"one cell holds {breaks} line breaks", fix, [place(start)])
+    return Lines.from_byte(lines.names, written, 0, lines.separator, lines.first)
 
 
 def _read_columns(lines: Lines, size: int | None = None) -> pa.Table:

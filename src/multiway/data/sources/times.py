@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, Place
+from multiway.data.findings import Findings, Place, quote
 from multiway.data.sources.cells import EXACT_INTEGERS, by_text, distinct_cells
-from multiway.data.sources.forms import PERIODS, QUARTERS, forms_of
+from multiway.data.sources.forms import INTERVAL, PERIODS, QUARTERS, forms_of
 from multiway.errors import Fix
 
 ISO = "ISO8601"
@@ -21,6 +21,10 @@ UNITS: dict[Unit, int] = {"s": 1, "ms": 1_000, "us": 1_000_000}
 """Units of times that are counted from 1970 on, and how many there are in a second."""
 COUNTED = (315_532_800, 4_102_444_800)
 """Seconds from 1970 to 1980 and to 2100: whole numbers between them are times."""
+EXCEL_DAYS, EXCEL_START = (20_000, 80_000), "1899-12-30"
+"""Days of Excel from 1954 to 2119, and the day that is 0."""
+DATED = re.compile(r"date|datum|fecha|data$|^day$|^tag$|^dt$|^ds$", re.IGNORECASE)
+"""Names of columns of dates."""
 First = Callable[..., Place]
 WRITE = "Write every time in one form, such as 2024-01-31 23:00."
 
@@ -36,17 +40,22 @@ def read_times(cells: pd.Series, first: First, day_first: bool | None, findings:
     if pd.api.types.is_datetime64_any_dtype(cells):
         return pd.DatetimeIndex(cells)
     if pd.api.types.is_numeric_dtype(cells):
-        return _read_whole_numbers(cells.to_numpy(np.float64, na_value=np.nan), findings)
+        return _read_whole_numbers(cells.to_numpy(np.float64, na_value=np.nan), str(cells.name), findings)
     text = by_text(cells, lambda some: some.astype("string").str.strip())
     present = text.notna() & (text != "")
     if not present.any():
         fix = ("Name another column (", Fix(field, like="NAME"), ").")
         raise findings.fatal("time", "the time column is empty", fix, [first()])
     text = text if present.all() else text.where(present)
+    starts = starts_of(text)
+    if starts is not text:
+        findings.add("time", "note", f"times are intervals such as {text[present].iloc[0]}, and each is its start")
+        text = starts
     if (kind := period_of(text)) is not None:
         return first_days(text, kind)
     if distinct_cells(text)[0].dropna().str.fullmatch(r"[+-]?\d+(\.0*)?").all():
-        return _read_whole_numbers(pd.to_numeric(text).to_numpy(np.float64, na_value=np.nan), findings)
+        values = pd.to_numeric(text).to_numpy(np.float64, na_value=np.nan)
+        return _read_whole_numbers(values, str(cells.name), findings)
     stamps = best_reading(text, cells, first, day_first, findings, field)[1]
     if not _is_zoned(text):
         return stamps
@@ -64,17 +73,39 @@ def is_day_first(raw: pd.Series, times: pd.Index) -> bool | None:
     return bool(is_day) if is_day != is_month else None
 
 
-def _read_whole_numbers(values: NDArray[np.float64], findings: Findings) -> pd.Index:
-    """Whole numbers; dates where all are seconds since 1970, or written as 20240131 or 202401."""
-    with np.errstate(invalid="ignore"):
-        values = np.where((values == np.round(values)) & (np.abs(values) <= EXACT_INTEGERS), values, np.nan)
+def starts_of(text: pd.Series) -> pd.Series:
+    """The starts of intervals, where all cells are intervals; else the cells themselves."""
+    cells = distinct_cells(text)[0].dropna()
+    if not len(cells) or not cells.str.fullmatch(INTERVAL).all():
+        return text
+    return by_text(text, lambda some: some.str.extract(f"^{INTERVAL}$")[0])
+
+
+def _read_whole_numbers(values: NDArray[np.float64], name: str, findings: Findings) -> pd.Index:
+    """Whole numbers; dates where all are counted from 1970 on, are days of Excel, or are written as 20240131 or 202401.
+
+    name: Of the column; one of dates may hold days of Excel.
+    """
     known = values[~np.isnan(values)]
     low, high = (known.min(), known.max()) if len(known) else (0.0, 0.0)
-    for unit, per in UNITS.items():
-        if low >= COUNTED[0] * per and high <= COUNTED[1] * per:
-            said = f"whole numbers such as {int(known[0])} are read as times, in {unit} since 1970"
-            findings.add("time", "note", said)
-            return pd.DatetimeIndex(pd.to_datetime(pd.Series(values).astype("Int64"), unit=unit))
+    if EXCEL_DAYS[0] <= low and high <= EXCEL_DAYS[1] and re.search(DATED, name):
+        said = f"numbers such as {known[0]:g} in '{quote(name)}' are read as dates, in days of Excel since 1900"
+        findings.add("time", "note", said)
+        days = pd.to_datetime(pd.Series(values), unit="D", origin=EXCEL_START)
+        return pd.DatetimeIndex(days).round("s")
+    with np.errstate(invalid="ignore"):
+        values = np.where((values == np.round(values)) & (np.abs(values) <= EXACT_INTEGERS), values, np.nan)
+        units = {unit: (values >= COUNTED[0] * per) & (values <= COUNTED[1] * per) for unit, per in UNITS.items()}
+    known = values[~np.isnan(values)]
+    used = [unit for unit, are in units.items() if are.any()]
+    if len(known) and sum(are.sum() for are in units.values()) == len(known):
+        stamps = pd.Series(pd.NaT, index=range(len(values)), dtype="datetime64[us]")
+        for unit in used:
+            stamps[units[unit]] = pd.to_datetime(pd.Series(values[units[unit]]).astype("Int64"), unit=unit).to_numpy()
+        said = f"whole numbers such as {int(known[0])} are read as times, in {' and '.join(used)} since 1970"
+        findings.add("time", "note", said)
+        return pd.DatetimeIndex(stamps)
+    low, high = (known.min(), known.max()) if len(known) else (0.0, 0.0)
     for form, least, most in (("%Y%m%d", 19000101, 22001231), ("%Y%m", 190001, 220012)):
         if len(known) and low >= least and high <= most:
             dates = pd.to_datetime(pd.Series(known.astype(np.int64).astype(str)), format=form, errors="coerce")

@@ -1,10 +1,14 @@
-"""Titles that stand above the header of a table."""
+"""What stands above the rows of a table: titles, and its header, where there is one."""
 
 import csv
+import itertools
 import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
+
+from multiway.data.sources.cells import EMPTY_CELLS, ID_NAMES, NUMBER, TIME_NAMES
+from multiway.data.sources.forms import looks_like_time
 
 LOOK = 40
 """Rows that are looked at."""
@@ -55,3 +59,53 @@ def words_on_titles(first: int, last: int, unit: str) -> str:
     """That titles are left out, in words."""
     those = f"{unit} {first} stands" if first == last else f"{unit}s {first} to {last} stand"
     return f"{those} above the header and {'is' if first == last else 'are'} left out"
+
+
+NAMES = frozenset((*TIME_NAMES, *ID_NAMES, "label", "text", "class", "target", "value", "name", "y", "x"))
+"""What columns are called, and no cell says."""
+
+
+def is_data(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether what stands in the place of a header is a row like those below it.
+
+    Numbers alone are one, unless they count the columns. Else, of half of the columns, it says a number or a date as
+    the cells below it do, or a word that is among them, and no column has numbers or dates below a word.
+    """
+    names = [name.strip() for name in names]
+    if names == [*map(str, range(len(names)))] and len(names) > 1:
+        return False  # as a program writes that had none
+    if all(map(is_number, names)):
+        return True
+    below = [[cell.strip() for cell in row] for row in rows if len(row) == len(names)]
+    columns = list(zip(*(row for row in below if row != names), strict=True))
+    numbers = [float(name) for name in names if re.fullmatch(NUMBER, name)]
+    steps = {round(b - a, 9) for a, b in itertools.pairwise(numbers)}
+    if not columns or NAMES & {*map(str.lower, names)} or (len(numbers) > 2 and len(steps) == 1 and steps.pop() > 0):
+        return False
+    verdicts = list(itertools.starmap(_is_cell, zip(names, columns, strict=True)))
+    return False not in verdicts and 2 * verdicts.count(True) >= len(names)
+
+
+def _is_cell(name: str, cells: Sequence[str]) -> bool | None:
+    """Whether a name is one more of the cells below it; None where nothing says so, and nothing else."""
+    cells = [cell for cell in cells if cell not in EMPTY_CELLS]
+    if name in EMPTY_CELLS or not cells:
+        return None
+    are_numbers = 2 * sum(re.fullmatch(NUMBER, cell) is not None for cell in cells) > len(cells)
+    if re.fullmatch(NUMBER, name):
+        is_year = DIGITS.fullmatch(name) is not None and DIGITS.fullmatch(cells[0]) is None
+        return are_numbers and not is_year
+    if looks_like_time([name]):
+        return looks_like_time(cells[:1])
+    if are_numbers or looks_like_time(cells[:1]):
+        return False
+    return True if name in cells else None
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -14,7 +14,7 @@ from multiway.data.samples import Cells
 from multiway.data.sources.cells import MOSTLY_NUMBERS, Kind, has_comma, with_truths
 from multiway.data.sources.columns import RawTable
 from multiway.data.sources.forms import PERIODS
-from multiway.data.sources.times import ISO, best_reading, first_days, period_of, read_stamps
+from multiway.data.sources.times import ISO, best_reading, first_days, period_of, read_stamps, starts_of
 from multiway.errors import Fix, Message
 
 AS_DECIMALS: Message = (
@@ -68,11 +68,13 @@ def parse_numbers(
     emptied: Message = EMPTIED,
     chosen: Message = CHOSEN,
     rounded: bool = False,
+    marks: Collection[float] | None = None,
 ) -> NDArray[np.float64]:
     """Numbers of the columns, NaN where a cell is empty; what is no finite number is a finding and left infinite.
 
     emptied, chosen: What helps against such cells, and against columns of words, as parts of a message.
     rounded: Take whole numbers with more digits than float64 keeps.
+    marks: Numbers that mean missing.
     """
     values = np.empty((len(table.rows), len(columns)), dtype=np.float64)
     odd: dict[str, list[tuple[int, str, str]]] = {"number": [], "digits": []}
@@ -91,6 +93,8 @@ def parse_numbers(
             else:
                 odd[flaw.kind] += [(int(row), name, str(shown.iloc[row])) for row in rows]
     values[table.broken] = 0.0
+    if marks:
+        values[np.isin(values, list(marks))] = np.nan
     if worded:
         places = [Place(column=name, value=value) for name, value in worded.items()]
         numeric = [name for name in columns if name not in worded]
@@ -166,7 +170,9 @@ def read_cells(
     for name, known in dates.items():
         column, forms[name] = read_dates(table, name, options, findings, known)
         days.append(column)
-    values = parse_numbers(table, numbers, findings, emptied=OF_INPUTS, chosen=OTHERS, rounded=True)
+    values = parse_numbers(
+        table, numbers, findings, emptied=OF_INPUTS, chosen=OTHERS, rounded=True, marks=options.sentinels
+    )
     return Cells(
         numbers=np.column_stack([values, *days]),
         words=words,
@@ -189,7 +195,7 @@ def read_dates(
         stamps = pd.DatetimeIndex(column.cells.dt.to_timestamp() if is_period else column.cells)
         return days_of(stamps), form or ISO
     text = column.words.astype("string").str.replace(CLOCK, r"\1", regex=True)
-    text = text.where(text != "")
+    text = starts_of(text.where(text != ""))
     kind = period_of(text) if form is None else form if form in PERIODS else None
     if kind is not None:
         form, stamps = kind, first_days(text, kind)

@@ -13,7 +13,7 @@ from pandas.tseries.frequencies import to_offset
 
 from multiway.errors import ConfigError, closest
 from multiway.lazy import load_extra
-from multiway.tasks.forecasting.steps import Regular, Sessions, step_of
+from multiway.tasks.forecasting.steps import MonthDay, Regular, Sessions, step_of
 
 CALENDAR = ("B", "MS", "ME", "QS", "QE", "YS", "YE")
 MIN_SHARE = 0.9
@@ -54,7 +54,7 @@ def infer_frequency(times: pd.Index, usual: str | None = None) -> str | None:
         if calendar is not None and (calendar != "B" or sessions is None or len(sessions.slots) == 5):
             return calendar
         if _is_monthly(unique):
-            return "MS"
+            return str(MonthDay.find(unique) or "MS")
     if sessions is not None:
         return str(sessions)
     return _alias(common, unique) if share > 0.5 and _is_on_grid(unique, common) else None
@@ -163,7 +163,7 @@ def steps_over(times: pd.DatetimeIndex, frequency: str) -> pd.DatetimeIndex:
     """
     step, wall = step_of(frequency), times.tz_localize(None)
     _check_length((times[-1] - times[0]) / step.length, times)
-    if isinstance(step, Sessions):
+    if not isinstance(step, Regular):
         return _localize(step.times(step.last_until(wall[0]), step.times(wall[-1], 1)[0]), times.tz).as_unit(times.unit)
     if step.length >= pd.Timedelta(days=1):
         first = step.offset.rollback(times[0].normalize())

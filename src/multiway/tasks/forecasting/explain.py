@@ -23,6 +23,7 @@ from multiway.explain import (
     time_labels,
 )
 from multiway.explain.occlusion import Positions
+from multiway.files import atomic_folder
 from multiway.models import HOTForecaster
 from multiway.models.blocks import need_maps
 from multiway.models.regression import Regressors
@@ -126,9 +127,12 @@ def write_explanation(run: Run, out: Path | None) -> Answer:
     network_of(run)
     stored = run.folder.path / FOLDER
     maps = load_explanation(stored)
-    if out is not None:
-        save_explanation(out, maps)
-    return Answer(files=draw_explanation(out or stored, maps), notes=strongest(maps.average))
+    notes = strongest(maps.average)
+    if out is None:
+        return Answer(files=draw_explanation(stored, maps), notes=notes)
+    with atomic_folder(out, replace=True) as made:
+        save_explanation(made, maps)
+        return Answer(files=draw_explanation(made, maps), notes=notes).within(out)
 
 
 def attention_part(run: Run, prepared: PreparedPanel | None) -> PagePart:

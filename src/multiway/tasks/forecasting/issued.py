@@ -91,7 +91,7 @@ def read_issued(
     every = read_covariates(table, roles, np.arange(len(table.rows))[:, None], findings)
     assert every is not None
     values, names = (
-        np.where(np.isin(every.values, options.sentinels), np.nan, every.values),
+        np.where(np.isin(every.values, options.missing_marks), np.nan, every.values),
         [*roles.future, *roles.past],
     )
     is_own = [name in names for name in every.names]

@@ -59,7 +59,7 @@ def join_rows(sources: Sequence[object], options: ReadOptions, columns: Columns,
     codes = np.zeros(len(rows), np.int32) if series is None else series[1]
     others = {columns.time, *columns.ids, *roles.columns, roles.issued}
     cells = rows[[columns.value] if columns.value else [name for name in rows if name not in others]]
-    valued = np.asarray((cells.notna() & ~cells.isin([*EMPTY_CELLS, *options.sentinels])).any(axis=1))
+    valued = np.asarray((cells.notna() & ~cells.isin([*EMPTY_CELLS, *options.missing_marks])).any(axis=1))
     rows = _after(rows, Parts(part, codes, valued), names, options, columns, told, has_issues=roles.issued is not None)
     rows.attrs[SOURCE] = " and ".join(dict.fromkeys(names))
     return Joined(rows, tuple(told))

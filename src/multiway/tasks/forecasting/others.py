@@ -171,4 +171,4 @@ def _in_zone(times: pd.Index, zone: Any) -> pd.Index:
     if zone is not None:
         known = times.tz_localize(zone, ambiguous="NaT", nonexistent="NaT") if times.tz is None else times
         times = known.tz_convert("UTC")
-    return times.tz_localize(None).as_unit("ns")
+    return times.tz_localize(None).as_unit("us")

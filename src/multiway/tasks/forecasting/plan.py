@@ -112,7 +112,7 @@ def _read(
     covariates = read_covariates(table, roles, origin, findings)
     if covariates is None:
         return None
-    missing = np.isin(covariates.values, options.sentinels)
+    missing = np.isin(covariates.values, options.missing_marks)
     covariates = dataclasses.replace(covariates, values=np.where(missing, np.nan, covariates.values))
     _need_all(covariates, panel, findings.source, has_issues=False)
     return covariates

@@ -31,7 +31,7 @@ from multiway.tasks.forecasting.flaws import CHOOSE, Draft, apply_policies, outs
 from multiway.tasks.forecasting.issued import Rows, distinct_rows, join_targets, read_issued, read_moments
 from multiway.tasks.forecasting.panel import Columns, Panel, with_absent
 from multiway.tasks.forecasting.splitting import borders_of, words_on_young, young_series
-from multiway.tasks.forecasting.steps import step_of
+from multiway.tasks.forecasting.steps import near_step, step_of
 
 MAX_CELLS = 2_000_000_000
 """Of a panel that a long table makes."""
@@ -159,6 +159,9 @@ def _read(
     table, times = sound_times(table, time, options, findings)
     if later is not None and later.zone is not None and isinstance(times, pd.DatetimeIndex) and times.tz is not None:
         times = times.tz_convert(later.zone)
+    if isinstance(times, pd.DatetimeIndex) and (near := near_step(times)) is not None:
+        findings.add("time", "note", f"times lie within {near[1]} s of a step of {near[0]}, and are rounded to it")
+        times = times.round(near[0])
     day_first = None if time is None else is_day_first(table.columns[time].cells, times)
     own = table
     if not roles.is_empty:
@@ -394,17 +397,18 @@ def labels_of(table: RawTable, ids: Sequence[str], findings: Findings) -> tuple[
     Parts of a name are joined by a slash; whole numbers have no fraction.
     """
     parts: list[tuple[NDArray[np.object_], NDArray[np.int32]]] = []
+    has_name = table.broken.copy()
     for name in ids:
         cells, rows = distinct_cells(table.columns[name].raw)
         text = as_text(cells)
-        absent = np.flatnonzero((text == "").to_numpy(bool)[rows] & ~table.broken)
-        if len(absent):
-            places = [table.place(int(row), name) for row in absent[:KEPT_PER_KIND]]
-            rule = f"{len(absent)} rows name no series"
-            raise findings.fatal("columns", rule, "Name them.", places, count=len(absent))
+        has_name |= (text != "").to_numpy(bool)[rows]
         written = text if pd.api.types.is_float_dtype(cells) else cells.astype(str)
         codes, labels = pd.factorize(written.to_numpy(object))
         parts.append((np.asarray(labels, dtype=object), codes.astype(np.int32)[rows]))
+    absent = np.flatnonzero(~has_name)  # of several parts one may be empty, as of a country without provinces
+    if len(absent):
+        places = [table.place(int(row), ids[0]) for row in absent[:KEPT_PER_KIND]]
+        raise findings.fatal("columns", f"{len(absent)} rows name no series", "Name them.", places, count=len(absent))
     if len(parts) == 1:
         return list(parts[0][0]), parts[0][1]
     sizes = [len(labels) for labels, _ in parts]

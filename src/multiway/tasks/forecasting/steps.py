@@ -79,7 +79,8 @@ class Regular:
             months = MONTHS[self.name.lstrip("B")[0]] * self.offset.n
             return (12 * wall.year + wall.month - 1).to_numpy(np.int64) // months
         length = pd.Timedelta(weeks=self.offset.n) if self.name == "W" else self.length
-        return wall.as_unit("ns").asi8 // length.as_unit("ns").value
+        unit = "ns" if wall.unit == "ns" or length.as_unit("ns").value % 1000 else "us"  # ns end in 1677 and 2262
+        return wall.as_unit(unit).asi8 // length.as_unit(unit)._value
 
     def times(self, first: pd.Timestamp, end: pd.Timestamp | int) -> pd.DatetimeIndex:
         """Times from one on, up to the last or so many."""
@@ -204,7 +205,68 @@ class Sessions:
         return found if holds and holds_late and len(str(found)) <= LONGEST else None
 
 
-Step = Regular | Sessions
+@dataclasses.dataclass(frozen=True)
+class MonthDay:
+    """One day of every month, or its last one where it is shorter: `MS 30` for the 30th."""
+
+    day: int
+    keeps_hour = True
+    name, season, length = "MS", Regular("MS").season, Regular("MS").length
+
+    def clock(self, wall: pd.DatetimeIndex) -> NDArray[np.int64]:
+        """The number of every time in months; before the day that of the month before."""
+        is_before = wall.day < np.minimum(self.day, wall.days_in_month)
+        return np.asarray(12 * wall.year + wall.month - 1 - is_before, np.int64)
+
+    def times(self, first: pd.Timestamp, end: pd.Timestamp | int) -> pd.DatetimeIndex:
+        """Days from the first that is not before a time, by its hour, up to the last or so many."""
+        number, hour = int(self.clock(pd.DatetimeIndex([first]))[0]), first - first.normalize()
+        number += self._at(np.array([number]))[0] + hour < first
+        stop = number + end if isinstance(end, int) else int(self.clock(pd.DatetimeIndex([end]))[0]) + 1
+        times = self._at(np.arange(number, stop)) + hour
+        return times if isinstance(end, int) else times[times <= end]
+
+    def last_until(self, time: pd.Timestamp) -> pd.Timestamp:
+        """The last of these days that is not after a time."""
+        return self._at(self.clock(pd.DatetimeIndex([time])))[0]
+
+    def _at(self, numbers: NDArray[np.int64]) -> pd.DatetimeIndex:
+        months = pd.DatetimeIndex((numbers - 12 * 1970).astype("datetime64[M]"))
+        return months + pd.to_timedelta(np.minimum(self.day, months.days_in_month) - 1, unit="D")
+
+    def __str__(self) -> str:
+        return f"MS {self.day}"
+
+    @classmethod
+    def find(cls, times: pd.DatetimeIndex) -> Self | None:
+        """The day that nearly all times are on; None where they are on several, or on the first."""
+        found = cls(int(times.day.max()))
+        is_on = np.asarray(times.day == np.minimum(found.day, times.days_in_month))
+        return found if found.day > 1 and is_on.mean() >= FIT else None
+
+
+Step = Regular | Sessions | MonthDay
+PLAIN = [*(unit * count for unit in (1, 60) for count in (1, 2, 5, 10, 15, 20, 30)), HOUR, 6 * HOUR, 12 * HOUR, DAY]
+"""Seconds of steps that clocks are read at."""
+NEAR, LONGEST_OFF = 20, 60
+"""Part of a step within which stamps lie near it, and seconds that they are off at most."""
+FEWEST_STAMPS, OFF = 20, 0.25
+"""Stamps that show that all lie near a step, and the share of them that is off it."""
+
+
+def near_step(times: pd.DatetimeIndex) -> tuple[str, int] | None:
+    """The step that all times are some seconds off, early or late, and how many; None where they are on it, or far."""
+    seconds = times.tz_convert(None).as_unit("us").asi8 if times.tz else times.as_unit("us").asi8
+    for step in PLAIN[::-1] if len(times) >= FEWEST_STAMPS else []:
+        length = step * 1_000_000
+        off = (seconds + length // 2) % length - length // 2
+        if np.abs(off).max() > min(length / NEAR, LONGEST_OFF * 1_000_000) or (step > HOUR and times.tz):
+            continue
+        is_jitter = off.min() < off.max() and (off != 0).mean() >= OFF
+        return (
+            (str(to_offset(pd.Timedelta(seconds=step)).freqstr), int(np.abs(off).max() // 1e6)) if is_jitter else None
+        )
+    return None
 
 
 @functools.lru_cache(maxsize=32)
@@ -215,6 +277,8 @@ def step_of(frequency: str) -> Step:
         DataError: It is no alias of pandas, and no sessions.
     """
     try:
+        if re.fullmatch(r"MS ([1-9]|[12]\d|3[01])", frequency):
+            return MonthDay(int(frequency[3:]))
         if " " in frequency.strip():
             return Sessions.parse(frequency)
         to_offset(frequency)

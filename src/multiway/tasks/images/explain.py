@@ -14,10 +14,10 @@ from multiway.data.samples import Samples
 from multiway.errors import Fix
 from multiway.explain import occlude_image
 from multiway.explain.gradients import ImageExplanation, explain_image, save_image
-from multiway.files import make_folder, write_arrays
+from multiway.files import atomic_folder, write_arrays
 from multiway.metrics.classes import predicted_classes
 from multiway.tasks.answers import Answer, positions_of
-from multiway.tasks.lifecycle import data_of
+from multiway.tasks.lifecycle import reread
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
 from multiway.tasks.target_task import answer_samples
@@ -63,7 +63,7 @@ def telling_images(run: Run) -> list[tuple[str, str]]:
 
 def explain_named(run: Run, names: Sequence[str]) -> list[Seen]:
     """Explain images of the run's data by their names."""
-    images = run.task.prepare(run.config, data_of(run), run.state).encoded
+    images = reread(run).encoded
     known = list(map(str, images.names["image"]))
     fix = (" Name images of the data as it does (", Fix("images", quote(known[0])), ").")
     positions = positions_of(names, known, f"{images.source} has no image", *fix)
@@ -101,11 +101,11 @@ def explain_one(run: Run, one: Samples[Tensor]) -> tuple[NDArray[np.float64], Im
 
 def write_explanations(items: Sequence[Seen], folder: Path) -> Answer:
     """Write each image and its attribution as `NAME.png`, and those of all as `gradients.npz` or `occlusion.npz`."""
-    make_folder(folder)
-    paths = [folder / f"{number:03d}-{Path(item.name).stem}.png" for number, item in enumerate(items)]
-    for path, item in zip(paths, items, strict=True):
-        save_image(path, item.pixels, item.attribution)
-    arrays = {path.stem: item.attribution for path, item in zip(paths, items, strict=True)}
-    paths.append(folder / f"{items[0].method}.npz")
-    write_arrays(paths[-1], arrays)
-    return Answer(files=paths, notes=[item.sentence for item in items])
+    with atomic_folder(folder, replace=True) as made:
+        paths = [made / f"{number:03d}-{Path(item.name).stem}.png" for number, item in enumerate(items)]
+        for path, item in zip(paths, items, strict=True):
+            save_image(path, item.pixels, item.attribution)
+        arrays = {path.stem: item.attribution for path, item in zip(paths, items, strict=True)}
+        paths.append(made / f"{items[0].method}.npz")
+        write_arrays(paths[-1], arrays)
+    return Answer(files=paths, notes=[item.sentence for item in items]).within(folder)

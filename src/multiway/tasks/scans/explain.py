@@ -32,9 +32,9 @@ from multiway.explain import (
     strongest,
     volume_maps,
 )
-from multiway.files import make_folder
+from multiway.files import atomic_folder, make_folder
 from multiway.tasks.answers import Answer, positions_of
-from multiway.tasks.lifecycle import data_of
+from multiway.tasks.lifecycle import reread
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
 from multiway.tasks.scans.encode import Examples
@@ -128,7 +128,8 @@ def explain_classes(run: Run, out: Path | None, options: Plain) -> Answer:
         chosen = positions_of(names, cases.names["case"], f"{cases.source} has no case")
     else:
         chosen = [index for _, index in interesting(run, cases)][:EXPLAINED]
-    answer = explain_cases(run, cases, chosen, run.explanation(out))
+    with atomic_folder(run.explanation(out), replace=True) as made:
+        answer = explain_cases(run, cases, chosen, made).within(run.explanation(out))
     return dataclasses.replace(answer, head=run.answer.explain_line(NETWORK, "which alone has maps"))
 
 
@@ -177,7 +178,7 @@ def write_maps(folder: Path, item: CaseExplanation, scans: Scans, index: int) ->
 
 def reload_cases(run: Run) -> Cases:
     """The cases that the run was trained on, their labels counted in the run's classes."""
-    cases: Cases = run.task.prepare(run.config, data_of(run), run.state).raw
+    cases: Cases = reread(run).raw
     return cases
 
 
@@ -208,16 +209,19 @@ def explain_masks(run: Run, out: Path | None, options: Plain) -> Answer:
     cases = options.get("cases")
     if run.config.data is None:
         raise ConfigError("explain: this run has no data to explain. Use Segmenter.explain in Python.")
-    later = run.task.prepare(run.config, run.task.locate(run.config.data), run.state).encoded
+    later = reread(run).encoded
     if cases is None:
         table = run.tables["cases"]
         cases = list(dict.fromkeys(table["case"][table["split"] == "test"]))[:MOST_CASES]
     chosen = positions_of(cases, later.names["case"], f"{later.source} has no case")
-    maps, folder = attention_maps(run, later.inputs[chosen]), run.explanation(out)
-    make_folder(folder)
-    save_maps(folder / "attention.npz", maps)
-    head = run.answer.explain_line(NETWORK, "which alone has attention")
-    return Answer(head=head, files=[folder / "attention.npz", *draw_maps(folder, maps)], notes=strongest(maps))
+    maps, head = (
+        attention_maps(run, later.inputs[chosen]),
+        run.answer.explain_line(NETWORK, "which alone has attention"),
+    )
+    with atomic_folder(run.explanation(out), replace=True) as made:
+        save_maps(made / "attention.npz", maps)
+        paths = [made / "attention.npz", *draw_maps(made, maps)]
+    return Answer(head=head, files=paths, notes=strongest(maps)).within(run.explanation(out))
 
 
 @torch.no_grad()

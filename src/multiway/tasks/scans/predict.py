@@ -21,7 +21,7 @@ from multiway.data.sources.scans.reading import format_of
 from multiway.data.sources.scans.volume import Array, Volume
 from multiway.data.sources.scenes import is_scene, read_scene
 from multiway.data.writing import write_table
-from multiway.errors import ConfigError, DataError, Fix, MultiwayError, RunError
+from multiway.errors import ConfigError, DataError, Fix, MultiwayError
 from multiway.metrics.classes import predicted_classes
 from multiway.tasks.answers import Answer, write_answer
 from multiway.tasks.protocol import Row
@@ -69,7 +69,8 @@ def predict_classes(run: Run, data: str | None, out: Path | None, options: Plain
     leftovers.remove(maps)
     cases = read_cases(path, run.config.read, opened=False, labelled=False)
     flags = {name: bool(options.get(name, False)) for name in ("keep_going", "progress", "far")}
-    frame, told = predict_cases(run, cases, maps=maps, **flags)
+    with contextlib.nullcontext() if maps is None else files.atomic_folder(maps, replace=True) as made:
+        frame, told = predict_cases(run, cases, maps=made, **flags)
     more = len(told) - MAX_LISTED
     notes = [] if maps is None else [f"maps written to {maps}"]
     notes += [*told[:MAX_LISTED], *([f"and {more} more of them"] if more > 0 else [])]
@@ -133,8 +134,6 @@ def predict_masks(run: Run, data: str | None, out: Path | None, flags: Plain) ->
         raise ConfigError(
             "predict: a segmentation run needs images (", Fix("data", like="IMAGES"), ") and a folder (", OUT, ")."
         )
-    if out.exists() and not out.is_dir():
-        raise RunError(f"{out} is a file. Give a folder for the masks (", OUT, ").")
     source, options, told = run.task.locate(data), run.config.read, list[str]()
     spacings, objects = dict[str, tuple[float, ...] | None](), list[Path]()
 
@@ -144,29 +143,33 @@ def predict_masks(run: Run, data: str | None, out: Path | None, flags: Plain) ->
         mask, words = predict_mask(run, volume, far=far)
         told.extend(words)
         if flags.get("dicom_seg"):
-            objects.append(_write_object(run, out, name, mask, file))
-        return _write_mask(run, out, name, mask, volume)
+            objects.append(_write_object(run, made, name, mask, file))
+        return _write_mask(run, made, name, mask, volume)
 
     if is_scene(source):
         image = read_scene(source, options.max_bytes).image
-        mask, told = predict_mask(run, image, far=far)
-        rows = [_write_mask(run, out, Path(source).stem, mask, image)]
     else:
         cases = read_cases(source, options, opened=False, labelled=False)
         if run.config.data is not None:  # the scans of the training are no place for masks, as far as they are there
             with contextlib.suppress(MultiwayError):
                 read_cases(run.task.locate(run.config.data), options, opened=False, labelled=False)
-        files.check_place(out / TABLE)
-        answers, failed = answer_cases(len(cases), predict, keep_going=keep_going, progress=progress)
-        warn_of_spacings(spacings, run.state.spacings)
-        rows, told = list(answers.values()), told + failed
-    frame = pd.DataFrame(rows)
+    with files.atomic_folder(out, replace=True) as made:
+        if is_scene(source):
+            mask, told = predict_mask(run, image, far=far)
+            rows = [_write_mask(run, made, Path(source).stem, mask, image)]
+        else:
+            answers, failed = answer_cases(len(cases), predict, keep_going=keep_going, progress=progress)
+            warn_of_spacings(spacings, run.state.spacings)
+            rows, told = list(answers.values()), told + failed
+        frame = pd.DataFrame(rows)
+        if rows:
+            write_table(frame, made / TABLE)
     if not rows:
         return Answer(frame=frame, files=[out], notes=["no mask was written", *told])
-    write_table(frame, out / TABLE)
     counted = "1 mask" if is_scene(source) else f"{len(rows)} masks"
-    paths = [*(out / row["file"] for row in rows), out / TABLE, *objects]
-    return Answer(frame=frame, files=paths, notes=[f"{counted} and {TABLE} written to {out}", *told])
+    paths = [*(made / row["file"] for row in rows), made / TABLE, *objects]
+    notes = [f"{counted} and {TABLE} written to {out}", *told]
+    return Answer(frame=frame, files=paths, notes=notes).within(out)
 
 
 def _write_object(run: Run, out: Path, name: str, mask: Array, file: Path | None) -> Path:
@@ -176,7 +179,6 @@ def _write_object(run: Run, out: Path, name: str, mask: Array, file: Path | None
         raise DataError(f"{shown}: a DICOM-SEG object belongs to a DICOM series. Give series, or leave out dicom_seg.")
     state, path = run.state, out / f"{name}.dcm"
     names = dict(zip(state.values, state.classes, strict=True))
-    files.make_folder(out)
     segments = {value: title for value, title in names.items() if value != 0 or not state.background}
     write_dicom_seg(path, mask, file, segments)
     return path

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from multiway.config import Plain
-from multiway.data.checking import check_fillers
+from multiway.data.checking import check_marks
 from multiway.data.findings import Findings, Place, list_some, refuse_huge
 from multiway.data.looking import Recordings, look_at
 from multiway.data.matching import match_classes
@@ -144,6 +144,6 @@ SEQUENCES = SampleKind(
     label=series_label,
     describe=describe_series,
     count_missing=count_missing,
-    hooks=lambda config: (check_constant, check_fillers),
+    hooks=lambda config: (check_constant, check_marks),
     complete=lambda config, source: (config_with_columns(config, source)[0], source),
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from multiway.config import Plain
-from multiway.data.checking import check_fillers, check_levels
+from multiway.data.checking import MARKED, check_levels, note_marks
 from multiway.data.findings import Findings, Place, Unreadable, list_some, quote
 from multiway.data.looking import look_at
 from multiway.data.matching import match_names
@@ -85,6 +85,10 @@ def read_rows(
     _note_missing(cells, options, findings)
     known = None if state is None else state.classes
     values, classes = (None, known) if target is None else read_target(raw, target, known, options.kind, findings)
+    if state is None:
+        columns = dict(zip(cells.of_numbers, cells.numbers.T, strict=True))
+        columns |= {} if target is None or values is None or classes is not None else {target: values}
+        note_marks(columns.items(), findings, MARKED, "warning" if options.sentinels is not None else "error")
     return Samples(
         inputs=cells,
         source=findings.source,
@@ -164,5 +168,5 @@ ROWS = SampleKind(
     read=read_rows,
     describe=describe_rows,
     count_missing=lambda samples: samples.inputs.missing(),
-    hooks=lambda config: (check_fillers, functools.partial(check_levels, most=config.read.max_levels)),
+    hooks=lambda config: (functools.partial(check_levels, most=config.read.max_levels),),
 )

@@ -169,6 +169,8 @@ NIFTI = {
     "singular affine": (singular, r"its affine is singular"),
     "NaN affine": (field(280, "<f", float("nan")), r"its affine must be finite"),
     "zero pixdim": (lambda p: (field(80, "<f", 0.0)(p), scans.patched(p, 254, b"\0\0")), r"a size above 0"),
+    "NaN pixdim": (field(80, "<f", float("nan")), r"a size above 0\. Got spacing nan"),
+    "zero pixdim next to a sform": (field(84, "<f", 0.0), r"a size above 0"),
     "negative pixdim": (
         lambda p: (field(80, "<f", -2.0)(p), scans.patched(p, 254, b"\0\0")), r"Got spacing -2, 2, 3 mm",
     ),

@@ -221,7 +221,7 @@ def test_a_scene_is_learned_scored_and_predicted(scene_run, folder):
 def test_attention_maps_are_written_per_mode(run, scene_run, folder):
     lines = TASK.explain(run, folder / "maps", {"cases": ["image10"]}).notes
     assert any(line.startswith("depth, block 0: ") for line in lines)
-    assert {path.name for path in (folder / "maps").iterdir()} == {
+    assert {path.name for path in (folder / "maps").glob("[!.]*")} == {
         "attention.npz", "depth-block0.png", "height-block0.png", "width-block0.png"
     }  # fmt: skip
     assert any("bands, block 0: " in line for line in TASK.explain(scene_run, folder / "scene-maps", {}).notes)

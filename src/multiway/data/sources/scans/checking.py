@@ -11,7 +11,7 @@ from multiway.data.findings import Findings, Place, list_some
 from multiway.data.sources.parquet import is_parquet
 from multiway.data.sources.scans.bodies import grid_fixes, propose_grid
 from multiway.data.sources.scans.cases import Cases, ScanLook
-from multiway.data.sources.scans.listing import PATIENT_NAMES
+from multiway.data.sources.scans.listing import PATIENT_NAMES, may_be_datalist
 from multiway.data.sources.scans.reading import foreign_form, is_scan
 from multiway.data.sources.scans.volume import BARE_AXES, millimetres, sizes_in_words
 from multiway.data.sources.tables import column_names
@@ -35,7 +35,7 @@ def looks_like_volumes(path: str | Path) -> bool:
     if path.is_dir():
         files = [file for file in path.iterdir() if file.is_file() and not file.name.startswith(".")]
         return not files or any(file.suffix.lower() not in TEXTS for file in files)
-    if is_scan(path) or foreign_form(path) or path.suffix.lower() == ".json":
+    if is_scan(path) or foreign_form(path) or (path.suffix.lower() == ".json" and may_be_datalist(path)):
         return True
     if path.suffix.lower() not in TABLES:
         return is_parquet(path) and _names_folders(column_names(path))
@@ -88,6 +88,10 @@ def check_scans(cases: Cases, findings: Findings) -> None:
         count = sum(looks[index].fillers[value] for index in rows)
         rule = f"{value:g} stands in {count:,} voxels, far from all others of their scans"
         findings.add("sentinel", "warning", rule, FILLED, _places(cases, rows), len(rows))
+    rounded = [index for index, look in looks.items() if look.is_rounded]
+    if rounded:
+        rule = "labels of masks lie within 0.001 of whole numbers, and are rounded to them"
+        findings.add("masks", "note", rule, "", _places(cases, rounded), len(rounded))
     for note in cases.notes:
         findings.add("note", "note", note.rstrip("."))
     _check_room(cases, findings)

@@ -20,7 +20,7 @@ from multiway.data.sources.columns import usual_column
 from multiway.data.sources.scans.dicom import slices_in
 from multiway.data.sources.scans.reading import DICOM_ENDINGS, foreign_form, is_scan, refuse_foreign
 from multiway.data.sources.tables import load_table
-from multiway.errors import DataError, Fix
+from multiway.errors import DataError, Fix, OverBudgetError
 from multiway.files import add_input
 
 MAX_DATALIST = 64_000_000
@@ -176,6 +176,9 @@ def _list_datalist(path: Path, options: VolumeOptions, failures: Failures | None
             f"{where}: a datalist is a list of entries, or a mapping with lists 'training', 'validation' and 'test'. "
             f"Got {type(content).__name__}. Write it so, or give a table."
         )
+    if (count := sum(map(len, groups.values()))) > options.max_files:
+        rule = f"{where}: it lists {count:,} cases, and {options.max_files:,} may be read. Raise max_files ("
+        raise OverBudgetError(rule, Fix("read.max_files", count), ").")
     root = path.parent if options.root is None else Path(options.root)
     given = len([name for name, items in groups.items() if items]) > 1
     entries = []
@@ -184,6 +187,19 @@ def _list_datalist(path: Path, options: VolumeOptions, failures: Failures | None
             split = SPLIT_OF[name.lower()] if given else None
             entries.append(_read_item(item, f"{where}, {name or 'entry'} {index}", split, root, options, labelled))
     return _drop_unlabelled_test(entries) if labelled else entries
+
+
+def may_be_datalist(path: Path) -> bool:
+    """Whether JSON lists files or maps splits to lists, or is broken: reading it as a datalist says what is wrong."""
+    try:
+        content = _read_json(path, "")
+    except DataError:
+        return True
+    if isinstance(content, dict):
+        lists = [name for name, items in content.items() if name.lower() in SPLIT_OF and isinstance(items, list)]
+        return bool(lists) or not content
+    first = next(iter(content), "") if isinstance(content, list) else None
+    return isinstance(first, str) or (isinstance(first, dict) and "image" in first)
 
 
 def label_names(path: Path) -> tuple[str, ...] | None:

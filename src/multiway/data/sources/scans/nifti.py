@@ -132,9 +132,9 @@ def _shape(dim: list[int], channels: bool, where: str) -> tuple[int, ...]:
 
 
 def _affine(header: Any, where: str) -> Affine:
-    """The header's own choice: sform, else qform, else spacing alone."""
+    """The header's own choice: sform, else qform, else spacing alone, which must be sound in any case."""
     spacing = np.asarray(header["pixdim"][1:4], dtype=np.float64)
-    if not (np.isfinite(spacing).all() and (spacing > 0).all()) and int(header["sform_code"]) <= 0:
+    if not (np.isfinite(spacing).all() and (spacing > 0).all()):
         shown = ", ".join(f"{step:g}" for step in spacing)
         raise DataError(f"{where}: voxels must have a size above 0. Got spacing {shown} mm. Set it in the header.")
     try:
@@ -199,8 +199,7 @@ def write_nifti(path: Path, values: Array, affine: Affine | None) -> None:
 
 
 def write_grid(folder: Path, name: str, values: Array, affine: Affine | None) -> Path:
-    """Write NIfTI, or .npy where there is no affine, into a folder that is made if need be; return its path."""
-    files.make_folder(folder)
+    """Write NIfTI, or .npy where there is no affine, into a folder that is there; return its path."""
     path = folder / (name + (".npy" if affine is None else ".nii.gz"))
     if affine is None:
         files.write_array(path, values)
