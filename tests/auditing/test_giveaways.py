@@ -53,7 +53,7 @@ def asked(table, labels=LABELS, target=None):
 
 
 def said(check, table, **target):
-    return [each.line() if not isinstance(each, str) else each for each in check(table, asked(table, **target))]
+    return [each.line() if not isinstance(each, str) else each for each in check(asked(table, **target))]
 
 
 def test_digits_of_a_number_are_those_of_its_text():

@@ -23,7 +23,6 @@ from multiway.auditing.probes import (
 from multiway.auditing.report import Verdict, finding
 from multiway.auditing.worth import NEAR, Asked
 from multiway.data.findings import quote
-from multiway.data.samples import Cells
 from multiway.errors import Fix, Message
 
 OF_FORM, OF_TIME = 0.5, 0.75
@@ -42,9 +41,9 @@ WIDE = 8
 """One row in so many counts as around."""
 FEWEST_NAMES, LEAST_ROWS = 20, 50
 BINS, MOST_COLUMNS, MOST_CELLS = 20, 24, 400
-MOST_LEARNT = 20_000
-IN_LEVEL, FEWEST_IN_LEVEL = 0.9999, 10
-"""Rank correlation within each level, and rows of one."""
+MOST_LEARNT, MOST_HELD, MOST_RANKED = 20_000, 300, 2000
+IN_LEVEL, FEWEST_IN_LEVEL = 0.98, 10
+"""Share of the steps within levels that go one way, less that of the others; and rows of a level on average."""
 NEXT, MOSTLY, TOLD = 2, 0.5, 0.75
 """Rows of the file between neighbours; share of rows whose nearest one is such; share of the target it tells."""
 FEWEST_FILLED, PURE, CENTRE, ERRORS = 10, 0.95, 0.05, 3.0
@@ -58,9 +57,9 @@ CUT = "is made of the target by cutting it into steps"
 SORTED = "the neighbours of a row in the file are not its likes"
 
 
-def check_parts(cells: Cells, asked: Asked) -> Iterator[Verdict]:
+def check_parts(asked: Asked) -> Iterator[Verdict]:
     """Whether a part of a cell tells the target, such as a digit or a weekday, and more than the whole cell does."""
-    asked, best = asked.thin(), dict[str, tuple[float, str, Floats, bool]]()
+    cells, best = asked.cells, dict[str, tuple[float, str, Floats, bool]]()
     whole = dict(zip(cells.of_numbers, cells.numbers.T, strict=True))
     near = {name: asked.gain_near(np.nan_to_num(column), NEAR) for name, column in whole.items()}
     for name, part, is_date, values in parts_of_cells(cells):
@@ -88,13 +87,11 @@ def _words(asked: Asked, gain: float) -> str:
     return f"surely removes {gain:.0%} of the commonest class's errors on rows held out"
 
 
-def check_pairs(cells: Cells, asked: Asked) -> Iterator[Verdict]:
+def check_pairs(asked: Asked) -> Iterator[Verdict]:
     """Whether two columns together tell the class without exception, where neither does."""
     if asked.labels is None:
         return
-    asked = asked.thin()
-    labels, parts = asked.labels, asked.parts
-    assert labels is not None
+    cells, labels, parts = asked.cells, asked.labels, asked.parts
     numbers = dict(itertools.islice(zip(cells.of_numbers, cells.numbers.T, strict=True), MOST_COLUMNS))
     words = dict(itertools.islice(zip(cells.of_words, cells.words.T, strict=True), MOST_COLUMNS))
     codes = {name: _binned(column) for name, column in numbers.items()}
@@ -128,10 +125,9 @@ def _binned(column: Floats) -> Floats:
     return pd.factorize(codes)[0].astype(np.float64)
 
 
-def check_names(cells: Cells, asked: Asked) -> Iterator[Verdict]:
+def check_names(asked: Asked) -> Iterator[Verdict]:
     """Whether rows of nearly the same cell share the target though cells around do not: the column names persons."""
-    asked, told = asked.thin(), []
-    asked = asked._replace(parts=asked.parts[-1:])
+    cells, asked, told = asked.cells, asked._replace(parts=asked.parts[-1:]), list[str]()
     wide = max(len(asked.parts[-1][0]) // WIDE, 10)
     for name, column in zip(cells.of_numbers, cells.numbers.T, strict=True):
         column = np.where(np.isfinite(column), column, -1e300)
@@ -150,9 +146,9 @@ def check_names(cells: Cells, asked: Asked) -> Iterator[Verdict]:
         yield "no column names what rows belong to"
 
 
-def check_ranks(cells: Cells, asked: Asked) -> Iterator[Verdict]:
+def check_ranks(asked: Asked) -> Iterator[Verdict]:
     """Whether a column is a rank or a class of a target of numbers, over all rows or within levels of another one."""
-    target, told = asked.target, dict[str, tuple[str, Floats]]()
+    cells, target, told = asked.cells, asked.target, dict[str, tuple[str, Floats]]()
     levels = {name: pd.factorize(column)[0] for name, column in zip(cells.of_words, cells.words.T, strict=True)}
     for name, column in zip(cells.of_numbers, cells.numbers.T, strict=True):
         if is_cut(column, target):
@@ -175,15 +171,15 @@ def _by_mean(codes: Ints, target: Floats) -> Floats:
 
 
 def _is_rank_within(column: Floats, target: Floats, codes: Ints) -> bool:
-    """Whether a column rises or falls with the target in every level, and not over all."""
-    rows = pd.DataFrame({"one": column, "other": target, "level": codes}).dropna()
-    sizes = rows.groupby("level")["one"].transform("size")
-    rows = rows[sizes >= FEWEST_IN_LEVEL]
-    if len(rows) < LEAST_ROWS or rows["one"].nunique() < FEWEST_NAMES:
+    """Whether the target rises or falls with a column from row to row of every level."""
+    some = thin_rows(np.flatnonzero(np.isfinite(column)), MOST_RANKED)
+    if len(np.unique(column[some])) < FEWEST_NAMES:
         return False
-    ranks = rows.groupby("level")[["one", "other"]].rank(pct=True)
-    centred = ranks - ranks.groupby(rows["level"]).transform("mean")
-    return bool(abs(centred["one"].corr(centred["other"])) > IN_LEVEL)
+    order = some[np.lexsort((column[some], codes[some]))]
+    moved = (np.diff(codes[order]) == 0) & (np.diff(column[order]) > 0)
+    ways = np.sign(np.diff(target[order])[moved])
+    is_large = moved.sum() >= FEWEST_IN_LEVEL * len(np.unique(codes[some]))
+    return bool(is_large and abs(ways.mean()) > IN_LEVEL)
 
 
 def check_neighbours(
@@ -198,7 +194,7 @@ def check_neighbours(
         return None
     spread = varied[train].std(0)
     scaled = np.nan_to_num(varied - varied[train].mean(0)) / np.where(spread > 0, spread, 1)
-    held, known = thin_rows(rest, 1000), thin_rows(train, MOST_LEARNT)
+    held, known = thin_rows(rest, MOST_HELD), thin_rows(train, MOST_LEARNT)
     square = np.square(scaled[known]).sum(1) - 2 * scaled[held] @ scaled[known].T
     nearest = known[square.argmin(1)]
     beside = np.abs(nearest - held) <= NEXT * max(len(train) // len(known), 1)

@@ -119,7 +119,7 @@ def _verdicts(prepared: Prepared[Values, Any], used: Scaler | None) -> Iterator[
     if forms:
         yield check_codes(prepared, forms, "how a series was stored", each=True)
     means = summaries_of(series.inputs, series.columns)
-    yield from check_names(means, Asked(series.truth * 1.0, series.truth, parts, means))
+    yield from check_names(Asked(series.truth * 1.0, series.truth, parts, means))
     faces = Faces()  # the first or last step may tell the class as none inside does, where a trigger was left in
     for values in series.inputs:
         faces.add(values.T)

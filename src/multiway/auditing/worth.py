@@ -21,7 +21,8 @@ from multiway.auditing.probes import (
 )
 from multiway.data.samples import Cells
 
-MOST_LEARNT, MOST_JUDGED = 20_000, 5000
+FEW, MOST_LEARNT, MOST_JUDGED = 12_000, 6000, 3000
+"""Rows up to which all are looked at; and of more those that are learnt from and judged."""
 BINS, MOST_LEVELS, MOST_COLUMNS = 10, 20, 100
 PULL = 1e-2
 """Of the ridge, as a share of the mean square."""
@@ -39,8 +40,13 @@ class Asked(NamedTuple):
 
     def thin(self) -> "Asked":
         """Fewer rows, evenly chosen."""
+        if len(self.target) <= FEW:
+            return self
         parts = [(thin_rows(learnt, MOST_LEARNT), thin_rows(judged, MOST_JUDGED)) for learnt, judged in self.parts]
-        return self._replace(parts=parts)
+        rows = np.unique(np.concatenate([each for part in parts for each in part]))
+        places = [(np.searchsorted(rows, learnt), np.searchsorted(rows, judged)) for learnt, judged in parts]
+        labels = None if self.labels is None else self.labels[rows]
+        return Asked(self.target[rows], labels, places, self.cells[rows])
 
     @property
     def wanted(self) -> Floats:
@@ -69,18 +75,17 @@ class Asked(NamedTuple):
 
         The others are weighted by least squares, numbers in ten steps.
         """
-        asked = self.thin()
-        learnt, judged = asked.parts[-1]
+        learnt, judged = self.parts[-1]
         if len(learnt) < 3 * BINS or len(judged) < 3 * BINS:
             return ""
-        column, wanted = np.where(np.isfinite(column), column, -1e300), asked.wanted
+        column, wanted = np.where(np.isfinite(column), column, -1e300), self.wanted
         alone = _mean_of_codes if is_code else mean_near
-        name, with_it = _score(asked, alone(column[learnt], wanted[learnt], column[judged], NEAR))
-        design = _design(asked.cells, leave, learnt)
+        name, with_it = _score(self, alone(column[learnt], wanted[learnt], column[judged], NEAR))
+        design = _design(self.cells, leave, learnt)
         if not design.shape[1]:
             return f"; {name} {with_it} by it alone, and there are no other columns"
         level = wanted[learnt].mean(0)
-        _, without = _score(asked, design[judged] @ ridge(design[learnt], wanted[learnt] - level, PULL) + level)
+        _, without = _score(self, design[judged] @ ridge(design[learnt], wanted[learnt] - level, PULL) + level)
         return f"; it is worth {name} {with_it} alone -> {without} by the other columns"
 
 
