@@ -47,7 +47,7 @@ def test_points_separate_thousands_where_other_cells_have_none(tmp_path):
     assert summary["range"].startswith(f"820 to {max(prices):g}, mean {np.mean(prices):g}"[:14])
 
 
-def test_three_decimals_of_a_currency_are_asked_about(tmp_path):
+def test_three_decimals_of_a_currency_are_a_question(tmp_path):
     rows = [f"{day:%d.%m.%Y};{1.4 + 0.2 * row / COUNT:.3f} €" for row, day in enumerate(days())]
     path = written(tmp_path / "fuel.csv", ["Tag;Diesel", *rows])
     code, *_, said = checked(path)
@@ -218,7 +218,7 @@ def test_a_unit_of_epochs_may_change(tmp_path):
     assert "in ms and us since 1970" in said
 
 
-def test_rows_of_even_times_without_names_are_asked_about(tmp_path):
+def test_rows_of_even_times_without_names_are_a_question(tmp_path):
     rows = [f"{day:%Y-%m-%d},{value}" for day in days(60) for value in DRAW.normal(size=3).round(2)]
     path = written(tmp_path / "panel.csv", ["date,sales", *rows])
     code, task, _, said = checked(path)
@@ -226,7 +226,7 @@ def test_rows_of_even_times_without_names_are_asked_about(tmp_path):
     assert "--task forecast --set read.id_column=NAME" in said and checked(path, "--task", "tabular")[0] == 0
 
 
-def test_times_of_an_unknown_form_are_asked_about(tmp_path):
+def test_times_of_an_unknown_form_are_a_question(tmp_path):
     values = np.linspace(0, 9, 300).round(3)
     rows = [f"day {row % 28 + 1} of {row // 28 + 1}/22,{value}" for row, value in enumerate(values)]
     code, _, _, said = checked(written(tmp_path / "odd.csv", ["when,load", *rows]))

@@ -36,11 +36,13 @@ def check_command(
     own: dict[str, Any],
 ) -> Output:
     """Say what is in a file, what is wrong with it, and how to fix each; then the command that trains on it."""
+    from multiway.workflows.looking import with_question  # help needs none
+
     with workflows.reading_once():
         names = [str(task)] if task else list(workflows.tasks_of_data(file, own))
         reports = _check_all(file, names, own, sets or [])
     chosen = next((report for report in reports if report.is_likely), reports[0])
-    chosen = chosen if task else workflows.with_question(chosen, file)
+    chosen = chosen if task else with_question(chosen, file)
     words = [*options.words_of(own), *(word for each in sets or [] for word in ("--set", each))]
     others = [each for each in reports if each.task != chosen.task and each.is_usable]
     commands = [_training(file, report, words) for report in [chosen, *others]]

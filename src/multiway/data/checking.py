@@ -228,9 +228,9 @@ def _is_mark(mark: float, values: NDArray[np.float64], *, is_sure: bool) -> bool
     if is_far or len(different) < MANY:
         return is_far and len(different) >= DIFFERENT
     near = slice(None, (len(different) + 1) // 2) if mark < low else slice(len(different) // 2, None)
-    beside = counts[:NEXT] if mark < low else counts[-NEXT:]
+    around = counts[:NEXT] if mark < low else counts[-NEXT:]
     is_apart = gap >= APART * np.diff(different[near]).max() or is_alone
-    return bool(is_apart and count >= 3 * beside.max())
+    return bool(is_apart and count >= 3 * around.max())
 
 
 def _is_odd(value: float) -> bool:

@@ -19,7 +19,7 @@ from multiway.data.sources.cells import FEW_ROWS, Kind
 from multiway.data.sources.columns import RawTable, column_of_times, parse_times, usual_column
 from multiway.data.sources.frames import source_name
 from multiway.data.sources.layouts import (
-    numbered_columns,
+    columns_by_number,
     times_of_header,
     with_joined_times,
     with_months_in_rows,
@@ -111,7 +111,7 @@ def find_doubt(table: RawTable, kinds: Mapping[str, Kind], time: str | None, *, 
                 )
                 return Doubt(rule, "read.id_column")
         return None
-    numbered = numbered_columns(table)
+    numbered = columns_by_number(table)
     if len(numbered) >= FEWEST_NUMBERED:
         rows = pd.DataFrame({name: table.columns[name].values for name in numbered}).T
         if _is_smooth([rows[row].to_numpy() for row in rows.columns[:FEW_ROWS]]):

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from multiway.workflows.looking import check as check
     from multiway.workflows.looking import fetch_dataset as fetch_dataset
     from multiway.workflows.looking import make_lesions as make_lesions
-    from multiway.workflows.looking import with_question as with_question
     from multiway.workflows.recipe import Recipe as Recipe
     from multiway.workflows.recipe import load_recipe as load_recipe
     from multiway.workflows.recipe import recipe_names as recipe_names

@@ -195,7 +195,7 @@ def test_steps_of_which_rows_cover_a_part_are_left_out_and_named(step):
     assert f"the first step of {step} has rows from 2023-01-20" in notes and "to 2024-06-10 00:00:00 alone" in notes
 
 
-def test_a_monthly_series_keeps_its_last_step_beside_a_daily_one():
+def test_a_monthly_series_keeps_its_last_step_next_to_a_daily_one():
     days = pd.date_range("2023-01-01", "2024-06-10", freq="D")
     daily = pd.DataFrame({"id": "daily", "ds": days, "y": 1.0})
     monthly = pd.DataFrame({"id": "monthly", "ds": pd.date_range("2023-01-01", "2024-06-01", freq="MS"), "y": 5.0})

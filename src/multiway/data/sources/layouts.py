@@ -55,7 +55,7 @@ def with_joined_times(table: RawTable, time: str | None, options: FileOptions, f
         return table
     findings.add("time", "note", f"columns {list_some(parts)} are parts of one time")
     frame = table.frame.drop(columns=parts)
-    if not is_whole and (repeats := [name for name in frame if _says_again(table.columns[str(name)], joined)]):
+    if not is_whole and (repeats := [name for name in frame if _repeats_years(table.columns[str(name)], joined)]):
         findings.add("time", "note", f"{list_some(repeats)}: the years once more, with a fraction, and left out")
         frame = frame.drop(columns=repeats)
     frame.insert(0, " ".join(parts), joined)
@@ -114,7 +114,7 @@ def _join_parts(table: RawTable, parts: list[str]) -> pd.Series | None:
     return days + pd.to_timedelta(60 * own["hour"] + own["minute"], unit="min")
 
 
-def _says_again(column: Column, times: pd.Series) -> bool:
+def _repeats_years(column: Column, times: pd.Series) -> bool:
     """Whether a column holds years with a fraction that says the month or day of some times."""
     if not column.is_numeric or times.isna().any():
         return False
@@ -185,7 +185,7 @@ OF_YEAR = re.compile(
 """Columns next to those of months that say something of the year, its halves or its seasons."""
 
 
-def numbered_columns(table: RawTable) -> list[str]:
+def columns_by_number(table: RawTable) -> list[str]:
     """All columns but the first, which names each row, where they are numbers and are numbered: V2 to V61."""
     first, *others = table.names
     found = [re.fullmatch(r"(\D*)(\d+)", name) for name in others]
@@ -256,7 +256,7 @@ def load_series_table(source: object, options: FileOptions, time: str | None, fi
     """
     table = with_months_in_rows(load_table(source, options, findings), time, findings)
     table = with_names_below(with_joined_times(table, time, options, findings), findings)
-    if time is not None and time not in table.names and (numbered := numbered_columns(table)):
+    if time is not None and time not in table.names and (numbered := columns_by_number(table)):
         counts = {name: str(re.sub(r"\D", "", name)) for name in numbered}
         table = dataclasses.replace(table, frame=table.frame.rename(columns=counts), texts={})
     named = times_of_header(table, time, options)
