@@ -15,10 +15,9 @@ from multiway.compress.kinds import transformers
 from multiway.compress.measuring import difference, layer_outputs
 from multiway.compress.plans import Plan, plan
 from multiway.compress.recovering import distil
-from multiway.compress.rules import Rule
+from multiway.compress.rules import SWAPS, Rule
 from multiway.compress.storage import (
     CONFIG,
-    SWAPS,
     has_swaps,
     load,
     model_class,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from multiway.data.findings import Findings, Place, list_some
 from multiway.data.options import SequenceOptions
 from multiway.data.sources.arrays import Archive
-from multiway.data.sources.bytes import free_memory
+from multiway.data.sources.bytes import SMALL_ARRAYS, free_memory, unfolded
 from multiway.data.sources.cells import as_text
 from multiway.errors import DataError, Fix
 
@@ -143,7 +143,8 @@ def holds_series(path: Path) -> bool:
 
 def read_npz(path: Path, options: SequenceOptions, findings: Findings) -> Sequences:
     """Read X and y, or X_train, y_train, X_test and y_test; X is `(series, steps)` or `(series, steps, variates)`."""
-    archive = Archive(path, options.max_bytes, findings.source)
+    limit = unfolded(options.max_bytes, path.stat().st_size, SMALL_ARRAYS)
+    archive = Archive(path, limit, findings.source)
     if set(archive.names) >= set(OFFICIAL):
         train, test = (_pair(archive, f"X_{part}", f"y_{part}", findings) for part in PARTS)
         return join_series(train, test, findings.source)
