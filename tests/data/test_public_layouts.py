@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 
 from command import outcome
+from data.sources.scans.scans import dicom, dicom_slice, nifti, voxels
+from market_files import write_prices
 
 DRAW = np.random.default_rng(11)
 COUNT = 300
@@ -245,3 +247,73 @@ def test_marks_found_in_series_and_tables_are_refused_until_told(tmp_path):
     code, *_, said = checked(table, "--target", "class")
     assert code == 1 and "column 'co', 45 cells" not in said and "-200 stands apart" in said
     assert checked(table, "--target", "class", "--set", "read.sentinels=[-200]")[2]["missing cells"] == 45
+
+
+def arrays(path, *, has_time_last):
+    classes = np.array(["a", "b"] * 30)
+    steps = np.sin(np.arange(80) / np.where(classes == "a", 3.0, 5.0)[:, None])
+    x = np.stack([steps, DRAW.normal(size=steps.shape), -steps], axis=1)
+    np.savez(path, X=x if has_time_last else x.swapaxes(1, 2), y=classes)
+    return path
+
+
+def test_the_longer_axis_of_arrays_is_time(tmp_path):
+    last, first = (arrays(tmp_path / f"{last}.npz", has_time_last=last) for last in (True, False))
+    (code, task, summary, said), (_, _, other, _) = checked(last), checked(first)
+    assert (code, task, summary["steps"]) == (
+        0,
+        "series",
+        "80",
+    ) and "the last axis of X is longer, so it is time" in said
+    assert summary == other
+    assert checked(last, "--set", "read.time_axis=1")[2]["steps"] == "3"
+
+
+def market(path, days):
+    rows = [(ticker, str(day), *[f"{place + 10 + np.sin(row + place):.3f}"] * 5, 900)
+            for place, ticker in enumerate(["BTC", "ETH", "SOL"]) for row, day in enumerate(days)]  # fmt: skip
+    rows[5] = (*rows[4][:1], rows[5][1], *rows[4][2:7], 0)  # suspended
+    write_prices(path, rows)
+    return path
+
+
+def test_a_market_without_weekends_goes_on_the_next_day(tmp_path):
+    every = np.arange("2022-01-01", "2023-02-05", dtype="datetime64[D]")
+    code, task, summary, said = checked(market(tmp_path / "coins.csv", every), "--texts", "none")
+    assert (code, task, summary["next session"]) == (0, "stocks", "2023-02-05") and "no weekends" in said
+    assert "1 rows are without trade, at the price of the day before, and have no label" in said
+    working = every[np.is_busday(every)]
+    summary, said = checked(market(tmp_path / "stocks.csv", working), "--texts", "none")[2:]
+    assert summary["next session"] == "2023-02-06" and "no weekends" not in said
+
+
+def scan_series(folder, shift=0.0, without=None):
+    folder.mkdir(parents=True)
+    for place in range(9):
+        if place != without:
+            data = dicom_slice(voxels((8, 8), place), 2.0 * place, f"1.2.{len(folder.name)}{ord(folder.name[-1])}")
+            data.ImagePositionPatient = [-10.0, 20.0 + shift * place, 2.0 * place]
+            dicom(folder / f"{place}.dcm", data)
+
+
+@pytest.mark.parametrize(
+    ("odd", "said"),
+    [({"without": 4}, "1 missing: 4 mm between 3.dcm and 5.dcm"), ({"shift": 0.72}, "sheared by 19.8 degrees")],
+)
+def test_scans_with_a_flaw_are_scans(odd, said, tmp_path):
+    for case in range(6):
+        scan_series(tmp_path / f"c{case}", **(odd if case == 3 else {}))
+    path = written(tmp_path / "scans.csv", ["path,label", *(f"c{case},{'ab'[case % 2]}" for case in range(6))])
+    code, task, _, found = checked(path)
+    assert (code, task) == (1, "volumes") and found.count(said) == 1
+
+
+def test_labels_that_scaling_moved_are_rounded(tmp_path):
+    for case in range(6):
+        labels = (voxels((9, 9, 9), case) > 300).astype(np.float32)
+        nifti(tmp_path / f"i{case}.nii", voxels((9, 9, 9), case))
+        nifti(tmp_path / f"m{case}.nii", labels * np.float32(1.0000153))
+    path = written(tmp_path / "scans.csv", ["path,mask", *(f"i{case}.nii,m{case}.nii" for case in range(6))])
+    code, task, summary, said = checked(path)
+    assert (code, task) == (0, "segment") and "labels of masks lie within 0.001 of whole numbers" in said
+    assert summary["masks"] == "6, values 0, 1"

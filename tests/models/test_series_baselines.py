@@ -1,4 +1,6 @@
-"""Random kernels and the baselines of series, against loops and scikit-learn."""
+"""Kernels of MultiRocket and Hydra, and the baselines of series, against loops and scikit-learn."""
+
+import itertools
 
 import numpy as np
 import pytest
@@ -6,8 +8,9 @@ import torch
 from sklearn.linear_model import Ridge
 
 from multiway.errors import ShapeError
-from multiway.models.baselines import Linear, fit_ridge
-from multiway.models.series_baselines import LENGTH, FlatLinear, RandomKernels, Rocket
+from multiway.models.baselines import Linear, fit_leaving_out, fit_ridge
+from multiway.models.series_baselines import CompetingKernels, FlatLinear, PositivePools, Rocket
+from multiway.ops.series_features import LENGTH
 from tolerances import LONG64, assert_same
 
 
@@ -21,58 +24,154 @@ def waves(count: int, steps: int = 40, variates: int = 2, seed: int = 0) -> tupl
     return x, y
 
 
-def kernels(**fields: int) -> RandomKernels:
+def pools(**fields: int) -> PositivePools:
     torch.manual_seed(1)
-    return RandomKernels(**({"variates": 2, "steps": 40, "count": 7} | fields))
+    return PositivePools(**({"variates": 2, "steps": 40, "biases": 7} | fields))
 
 
-def by_loop(module: RandomKernels, x: np.ndarray) -> tuple[list[float], list[float]]:
-    """Share and peak of every kernel on one series, as the formula says."""
-    observed, shares, peaks = ~np.isnan(x).all(1), [], []
-    for weight, bias, dilation in zip(
-        module.weight.numpy(), module.bias.numpy(), module.dilation.tolist(), strict=True
-    ):
-        answers = []
-        for step in np.flatnonzero(observed):
-            places = [step + dilation * (at - LENGTH // 2) for at in range(LENGTH)]
-            seen = [np.nan_to_num(x[at]) if 0 <= at < len(x) else np.zeros(x.shape[1]) for at in places]
-            answers.append(float((weight.T * np.array(seen)).sum() + bias))
-        shares.append(np.mean(np.array(answers) > 0))
-        peaks.append(max(answers))
-    return shares, peaks
+def answer_at(x: np.ndarray, weight: np.ndarray, step: int, dilation: int) -> float:
+    """Of one kernel (variates, 9) on (variates, steps), zeros beyond the ends."""
+    places = [step + dilation * (at - LENGTH // 2) for at in range(LENGTH)]
+    seen = [x[:, at] if 0 <= at < x.shape[1] else np.zeros(len(x)) for at in places]
+    return float((weight.T * np.array(seen)).sum())
 
 
-def test_features_are_those_of_the_formula():
-    module, x = kernels(), waves(3)[0]
-    x[1, 30:] = torch.nan
-    x[2, 5, 1] = torch.nan
-    assert len(module.dilation.unique()) > 1
-    expected = [[*shares, *peaks] for shares, peaks in (by_loop(module, each.numpy()) for each in x)]
-    got = module(x)
-    order = np.argsort(module.dilation.numpy(), kind="stable")
-    shares, peaks = got[:, :7], got[:, 7:]
-    for found, wanted in zip(torch.cat([shares[:, order], peaks[:, order]], 1), expected, strict=True):
-        assert_same(found, torch.tensor(wanted, dtype=torch.float32))
+def pools_by_loop(module: PositivePools, x: np.ndarray, kept: np.ndarray) -> dict[tuple[int, int, int], list[float]]:
+    """The four pools by dilation, bias and kernel, as the formulas say."""
+    found, first = {}, 0
+    for index, (dilation, count) in enumerate(module.dilations):
+        for kernel, ones in enumerate(itertools.combinations(range(9), 3)):
+            weight = np.where(np.isin(np.arange(9), ones), 2.0, -1.0) * module.sees[index, kernel].numpy()
+            reach = 4 * dilation if (index + kernel) % 2 and 8 * dilation < x.shape[1] else 0
+            steps = [step for step in range(reach, x.shape[1] - reach) if kept[step]]
+            answers = {step - reach: answer_at(x, weight, step, dilation) for step in steps}
+            for bias in range(count):
+                over = {step: answer - float(module.bias[first + bias, kernel]) for step, answer in answers.items()}
+                above = [step for step in over if over[step] > 0]
+                run = longest = 0
+                for step in range(x.shape[1]):
+                    run = run + 1 if step in above else 0
+                    longest = max(longest, run)
+                means = [np.mean([over[step] for step in above]), np.mean(above)] if above else [0, -1]
+                found[index, bias, kernel] = [len(above) / max(len(over), 1), *means, longest]
+        first += count
+    return found
 
 
-def test_padding_changes_nothing_and_a_series_depends_on_itself():
-    module, x = kernels(), waves(4)[0]
-    longer = torch.cat([x, torch.full((4, 9, 2), torch.nan)], 1)
-    assert_same(module(longer), module(x))
-    assert_same(module(x)[2:3], module(x[2:3]))
-    assert torch.equal(module(torch.full((1, 40, 2), torch.nan)), torch.zeros(1, 14))
+def by_place(module: PositivePools, features: torch.Tensor) -> dict[tuple[int, int, int], torch.Tensor]:
+    """Features of one series by dilation, bias and kernel."""
+    found, first = {}, 0
+    for index, (_, count) in enumerate(module.dilations):
+        for start in (index % 2, 1 - index % 2):
+            kernels = range(start, 84, 2)
+            block = features[first : first + 4 * count * len(kernels)].view(4, count, len(kernels))
+            found |= {
+                (index, bias, each): block[:, bias, at] for bias in range(count) for at, each in enumerate(kernels)
+            }
+            first += block.numel()
+    assert first == len(features)
+    return found
+
+
+@pytest.mark.parametrize("is_whole", [True, False], ids=["whole", "with gaps"])
+def test_pools_are_those_of_the_formulas(is_whole):
+    module, x = pools(), waves(3)[0].mT.contiguous()
+    kept = torch.ones(3, 40)
+    if not is_whole:
+        kept[1, 29:], kept[2, 5] = 0, 0
+    module.fit(x, kept)
+    assert len(module.dilations) > 1
+    got = module(x, None if is_whole else kept)
+    for row in range(3):
+        expected = pools_by_loop(module, x[row].numpy(), kept[row].numpy())
+        found = by_place(module, got[row])
+        assert found.keys() == expected.keys()
+        ours = torch.stack([found[place] for place in sorted(found)])
+        theirs = torch.tensor([expected[place] for place in sorted(found)], dtype=torch.float32)
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
+
+
+def test_biases_are_quantiles_of_the_answers_to_a_training_series():
+    module, x = pools(variates=1, biases=5), waves(1, variates=1)[0].mT.contiguous()
+    module.fit(x, None)
+    place, first = 0, 0
+    for dilation, count in module.dilations:
+        for kernel, ones in enumerate(itertools.combinations(range(9), 3)):
+            weight = np.where(np.isin(np.arange(9), ones), 2.0, -1.0)[None]
+            answers = [answer_at(x[0].numpy(), weight, step, dilation) for step in range(40)]
+            shares = (np.arange(place + 1, place + count + 1) * (np.sqrt(5) + 1) / 2) % 1
+            np.testing.assert_allclose(
+                module.bias[first : first + count, kernel], np.quantile(answers, shares), rtol=1e-4, atol=1e-5
+            )
+            place += count
+        first += count
+
+
+def test_a_group_counts_the_kernel_that_answers_most_and_the_one_that_answers_least():
+    torch.manual_seed(3)
+    module, x = CompetingKernels(3, 37), waves(2, steps=37, variates=3)[0].mT.contiguous()
+    kept = torch.ones(2, 37)
+    kept[1, 31:] = 0
+    got = module(x, kept).view(2, len(module.weight), 2, 32, 8)
+    for row, index, group in [(0, 0, 0), (0, 2, 31), (1, 1, 5), (1, 0, 17)]:
+        seen = x[row, module.sees[index, group]].sum(0, keepdim=True).numpy()
+        most, least = np.zeros(8), np.zeros(8)
+        for step in range(37):
+            weights = module.weight[index, 8 * group : 8 * group + 8].numpy()
+            answers = [answer_at(seen, weight, step, 2**index) for weight in weights]
+            most[np.argmax(answers)] += max(answers) * float(kept[row, step])
+            least[np.argmin(answers)] += float(kept[row, step])
+        expected = np.sqrt(np.maximum([most, least], 0))
+        np.testing.assert_allclose(got[row, index, :, group], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_series_depends_on_itself_and_one_without_values_has_an_answer():
+    torch.manual_seed(0)
+    (x, y), model = waves(12), Rocket(2, 40, 2, 12)
+    x[3, 20:] = torch.nan
+    model.fit(x, y, x, y)
+    torch.testing.assert_close(model(x)[3:5], model(x[3:5]), rtol=1e-4, atol=1e-4)
+    assert model(torch.full((1, 40, 2), torch.nan)).isfinite().all()
 
 
 def test_kernels_are_drawn_by_the_seed_and_kept_as_buffers():
-    first, second = kernels(), kernels()
+    def drawn(seed: int, **fields: int) -> Rocket:
+        torch.manual_seed(seed)
+        return Rocket(**({"variates": 3, "steps": 11, "num_classes": 2, "num_series": 10} | fields))
+
+    first, second, other = drawn(1), drawn(1), drawn(2)
     assert all(torch.equal(one, two) for one, two in zip(first.buffers(), second.buffers(), strict=True))
-    assert not list(first.parameters())
-    torch.manual_seed(2)
-    other = RandomKernels(2, 40, 7)
+    assert not list(first.parameters()) and not torch.equal(first.groups[0].weight, other.groups[0].weight)
     other.load_state_dict(first.state_dict())
-    assert torch.equal(other(waves(2)[0]), first(waves(2)[0]))
-    assert torch.equal(first.weight.sum(2).abs() < 1e-5, torch.ones(7, 2, dtype=torch.bool))
-    assert RandomKernels(1, 3, 5).dilation.tolist() == [1] * 5
+    x = waves(2, steps=11, variates=3)[0]
+    assert torch.equal(other.features(x), first.features(x))
+    few = drawn(1, num_series=10_000)
+    assert len(few.pools[0].bias) == 7 and len(first.pools[0].bias) == 74
+    assert drawn(1, steps=1).features(x[:, :1]).isfinite().all()
+
+
+def test_samples_that_are_left_out_choose_the_penalty(generator):
+    x = torch.randn(11, 17, generator=generator, dtype=torch.float64)
+    y = torch.randn(11, 3, generator=generator, dtype=torch.float64)
+    model, penalties = Linear(17, 3), [0.03, 0.3, 3.0]
+    scores, facts = fit_leaving_out(model, x, y, penalties)
+    scaled = ((x - x.mean(0)) / x.std(0, correction=0)).numpy()
+    rest = [np.delete(np.arange(11), row) for row in range(11)]
+    out = {
+        each: np.stack(
+            [
+                Ridge(alpha=11 * each).fit(scaled[some], y[some]).predict(scaled[[row]])[0]
+                for row, some in enumerate(rest)
+            ]
+        )
+        for each in penalties
+    }
+    losses = {each: float(np.square(out[each] - y.numpy()).mean()) for each in penalties}
+    best = min(losses, key=lambda each: losses[each])
+    assert facts["penalty"] == best
+    assert facts["left_out_loss"] == pytest.approx({f"{each:g}": loss for each, loss in losses.items()})
+    np.testing.assert_allclose(scores, out[best], rtol=LONG64)
+    np.testing.assert_allclose(model(x), Ridge(alpha=11 * best).fit(scaled, y).predict(scaled), rtol=LONG64)
 
 
 def test_ridge_with_more_features_than_samples_is_scikit_learns(generator):
@@ -89,25 +188,20 @@ def test_ridge_with_more_features_than_samples_is_scikit_learns(generator):
 def test_a_bump_somewhere_is_found_by_kernels_alone(name):
     (x, y), (held, held_y), (test, test_y) = waves(60), waves(30, seed=1), waves(40, seed=2)
     torch.manual_seed(0)
-    model = Rocket(2, 40, 2) if name == "rocket" else FlatLinear(80, 2)
+    model = Rocket(2, 40, 2, 60) if name == "rocket" else FlatLinear(80, 2)
     model.fit(x, y, held, held_y)
     right = float((model(test).argmax(1) == test_y).double().mean())
     assert right >= 0.9 if name == "rocket" else right < 0.9
 
 
-def test_the_penalty_is_one_of_nine_powers_of_ten():
+def test_of_very_many_series_validation_chooses(monkeypatch):
+    monkeypatch.setattr("multiway.models.series_baselines.MOST_LEFT_OUT", 59)
     (x, y), (held, held_y) = waves(60), waves(30, seed=1)
     torch.manual_seed(0)
-    losses = Rocket(2, 40, 2, count=20).fit(x, y, held, held_y)["validation_loss"]
-    assert sorted(map(float, losses)) == pytest.approx(np.logspace(-4, 4, 9))
-
-
-def test_scores_become_logits_as_validation_says():
-    (x, y), (held, held_y) = waves(60), waves(30, seed=1)
-    torch.manual_seed(0)
-    model = Rocket(2, 40, 2, count=200)
-    model.fit(x, y, held, held_y)
-    scores = model.linear(model.kernels(held))
+    model = Rocket(2, 40, 2, 10_000)
+    facts = model.fit(x, y, held, held_y)
+    assert sorted(map(float, facts["validation_loss"])) == pytest.approx(np.logspace(-4, 4, 9))
+    scores = model.linear(model.features(held))
     losses = {each: torch.nn.functional.cross_entropy(each * scores, held_y) for each in (1.0, 2.0, 4.0, 8.0, 16.0)}
     assert float(model.sharpness) == min(losses, key=lambda each: losses[each])
     assert_same(model(held), float(model.sharpness) * scores)
@@ -115,4 +209,4 @@ def test_scores_become_logits_as_validation_says():
 
 def test_what_does_not_fit():
     with pytest.raises(ShapeError, match=r"x must be \(batch, steps, 2\)\. Got \(4, 7, 3\)\."):
-        kernels()(torch.zeros(4, 7, 3))
+        Rocket(2, 40, 2, 5)(torch.zeros(4, 7, 3))

@@ -42,6 +42,11 @@ def split_halves(train: Ints, rest: Ints, labels: Ints, groups: Ints | None = No
     return [(train[half], train[~half]), (train[~half], train[half]), (train, rest)]
 
 
+def upper_bound(count: int) -> float:
+    """Of a Poisson count, with 97.5 %."""
+    return count + 2 * float(np.sqrt(count)) + 3
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class ProbeErrors:
     """Errors on rows held out, and those of the commonest class there."""
@@ -58,12 +63,12 @@ class ProbeErrors:
     @property
     def sure_gain(self) -> float:
         """Share that is removed at least, with the upper bound of a Poisson count in place of the errors."""
-        return 1 - (self.count + 2 * float(np.sqrt(self.count)) + 3) / max(self.usual, 1)
+        return 1 - upper_bound(self.count) / max(self.usual, 1)
 
     @property
     def share(self) -> float:
         """Of the rows that surely are errors at most, with the same bound."""
-        return (self.count + 2 * float(np.sqrt(self.count)) + 3) / max(self.rows, 1)
+        return upper_bound(self.count) / max(self.rows, 1)
 
     @classmethod
     def of_column(cls, column: Floats, labels: Ints, parts: Parts, neighbours: int = NEIGHBOURS) -> Self:
@@ -105,14 +110,23 @@ def questions_of(labels: Ints) -> list[Ints]:
     return [labels, *each]
 
 
+def first_near(ordered: Floats, queries: Floats, count: int) -> Ints:
+    """Place of the first of so many rows around each query; of one alone the nearest."""
+    middle = (np.searchsorted(ordered, queries) + np.searchsorted(ordered, queries, "right")) // 2
+    if count > 1:
+        return np.asarray(np.clip(middle - count // 2, 0, len(ordered) - count), np.int64)
+    before, after = np.maximum(middle - 1, 0), np.minimum(middle, len(ordered) - 1)
+    is_before = queries - ordered[before] <= ordered[after] - queries
+    return np.where(is_before, before, after).astype(np.int64)
+
+
 def votes(known: Floats, labels: Ints, queries: Floats, neighbours: int = NEIGHBOURS) -> Ints:
     """Commonest class of the nearest known rows by one column; missing cells are near each other."""
     known, queries = (np.where(np.isnan(column), -np.inf, column) for column in (known, queries))
     order = np.argsort(known, kind="stable")
     ordered = known[order]
-    middle = (np.searchsorted(ordered, queries) + np.searchsorted(ordered, queries, "right")) // 2
     count = min(neighbours, len(known))
-    first = np.clip(middle - count // 2, 0, len(known) - count)
+    first = first_near(ordered, queries, count)
     near = labels[order][first[:, None] + np.arange(count)]
     classes = int(labels.max()) + 1
     table = np.bincount((np.arange(len(queries))[:, None] * classes + near).ravel(), minlength=len(queries) * classes)
@@ -124,8 +138,7 @@ def mean_near(known: Floats, wanted: Floats, queries: Floats, neighbours: int = 
     order = np.argsort(known, kind="stable")
     ordered, total = known[order], np.vstack([np.zeros(wanted.shape[1]), wanted[order].cumsum(0)])
     count = min(neighbours, len(known))
-    middle = (np.searchsorted(ordered, queries) + np.searchsorted(ordered, queries, "right")) // 2
-    first = np.clip(middle - count // 2, 0, len(known) - count)
+    first = first_near(ordered, queries, count)
     return np.asarray((total[first + count] - total[first]) / count)
 
 

@@ -4,6 +4,7 @@ One column alone gives it away, or a formula of several, or a column that knows 
 """
 
 import dataclasses
+import itertools
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -23,10 +24,10 @@ from multiway.auditing.giveaways import (
 )
 from multiway.auditing.look_ahead import check_later
 from multiway.auditing.near import check_near_rows
-from multiway.auditing.probes import Floats, Ints, Parts, ProbeErrors
+from multiway.auditing.probes import Floats, Ints, Parts, ProbeErrors, upper_bound
 from multiway.auditing.report import AuditReport, Verdict, finding
 from multiway.auditing.samples import as_note, check_codes, check_copies, check_scaling, report_on_samples
-from multiway.auditing.worth import Asked
+from multiway.auditing.worth import Question
 from multiway.data import Finding
 from multiway.data.findings import quote
 from multiway.data.samples import Cells, Prepared, Samples
@@ -46,6 +47,10 @@ MARGIN = 0.06
 """By how much the share may be less, surely, as few rows leave room for doubt."""
 EXACT = 0.02
 """Share of rows that a copy of the classes may get wrong: what is measured errs more often, however strong it is."""
+SURELY = 0.05
+"""The same, surely: of few rows an honest column may by luck get hardly any wrong."""
+ROWS_PER_LEVEL = 5
+"""Rows of each different cell on average, where a table of cells is judged by the rows that it was made from."""
 STRONG, STRONG_R2 = 0.75, 0.95
 """The same of a column that is noted as strong, which is no leak."""
 COPY = 0.998
@@ -74,7 +79,7 @@ def _verdicts(prepared: Prepared[Cells, Any], used: Scaler | None) -> Iterator[V
     copies = copies_of_target(table)
     if copies:
         codes = dict(column_codes(table.inputs))
-        worth = _asked(prepared).worth(codes[copies[0]].astype(np.float64), copies, is_code=True)
+        worth = question_of(prepared).worth(codes[copies[0]].astype(np.float64), copies, is_code=True)
         rule = f"{len(copies)} columns are the target under another name"
         yield finding("copy", "error", rule, ("Leave them out (", NAMED, ")."), [*copies[:-1], copies[-1] + worth])
     else:
@@ -132,7 +137,8 @@ def _tells(codes: pd.Series, target: pd.Series) -> bool:
     counts = np.pad(table, (0, -len(table) % classes)).reshape(-1, classes)
     counts = counts[counts.any(1)]
     errors, usual = len(target) - counts.max(1).sum(), len(target) - counts.sum(0).max()
-    return bool(len(counts) <= len(target) / 2 and errors <= min(NEARLY * usual, EXACT * len(target)))
+    is_exact = errors <= EXACT * len(target) and upper_bound(errors) <= SURELY * len(target)
+    return bool(len(counts) <= len(target) / ROWS_PER_LEVEL and errors <= NEARLY * usual and is_exact)
 
 
 def check_giveaways(prepared: Prepared[Cells, Any], known: Collection[str] = ()) -> Iterator[Verdict | None]:
@@ -141,26 +147,25 @@ def check_giveaways(prepared: Prepared[Cells, Any], known: Collection[str] = ())
     known: Columns that are said to be the target already.
     """
     table, train, rest = prepared.raw, prepared.rows("train"), _rest(prepared)
-    asked = _asked(prepared)
-    target, _, parts, cells = asked
+    question = question_of(prepared)
+    target, _, parts, cells = question
     numbers = dict(zip(cells.of_numbers, cells.numbers.T, strict=True))
     for name, column in numbers.items():
         if name not in known:
             found = check_column(name, column, target, parts, classes=table.labels is not None)
             found = found or check_mean(name, column, target, table.labels)
             if isinstance(found, Finding) and found.severity == "error":
-                found = dataclasses.replace(found, rule=found.rule + asked.worth(column, [name]))
+                found = dataclasses.replace(found, rule=found.rule + question.worth(column, [name]))
             yield found
     if table.labels is not None:
         yield from check_cells(cells, table.labels, parts, known)
         yield from check_filled(numbers, table.labels)
     else:
-        yield from check_ranks(cells, asked)
+        yield from check_ranks(question.thin())
     if len(table) >= LEAST_ROWS:
-        others = drop_columns(cells, known)
-        for check in (check_parts, check_pairs, check_names):
-            yield from check(others, asked)
-        yield check_neighbours(cells.numbers, asked, train, rest)
+        some = question._replace(cells=drop_columns(cells, known)).thin()
+        yield from itertools.chain(check_parts(some), check_pairs(some), check_names(some))
+        yield check_neighbours(cells.numbers, question, train, rest)
     yield check_near_rows(cells.numbers, train, rest)
     if table.labels is None:
         words = dict(zip(cells.of_words, cells.words.T, strict=True))
@@ -185,13 +190,13 @@ def drop_columns(cells: Cells, names: Collection[str]) -> Cells:
     )
 
 
-def _asked(prepared: Prepared[Cells, Any]) -> Asked:
+def question_of(prepared: Prepared[Cells, Any]) -> Question:
     """Targets of a table, each half of its training rows judged by the other, and all other rows by both."""
     table, groups = prepared.raw, prepared.raw.groups
     labels = np.zeros(len(table), np.int64) if table.labels is None else table.labels
     own = None if groups is None else probes.class_numbers(groups)
     parts = probes.split_halves(prepared.rows("train"), _rest(prepared), labels, own)
-    return Asked(table.truth.astype(np.float64), table.labels, parts, table.inputs)
+    return Question(table.truth.astype(np.float64), table.labels, parts, table.inputs)
 
 
 def _rest(prepared: Prepared[Cells, Any]) -> Ints:
@@ -237,7 +242,8 @@ def _verdict(what: str, column: Floats, labels: Ints, parts: Parts) -> Verdict |
         return None
     errors = ProbeErrors.of_column(column, labels, parts)
     said = f"{errors.count} errors on rows held out, where the commonest class makes {errors.usual}"
-    if errors.gain > SURE and errors.sure_gain > SURE - MARGIN and errors.count <= EXACT * errors.rows:
+    is_exact = errors.count <= EXACT * errors.rows and errors.share <= SURELY
+    if errors.gain > SURE and errors.sure_gain > SURE - MARGIN and is_exact:
         return finding("copy", "error", f"{what} alone tells the target: {said}", DROP)
     return strong(what, said) if errors.sure_gain > STRONG else None
 

@@ -95,7 +95,7 @@ def load_pretrained(folder: Path) -> nn.Module:
 
 def _copy_others(folder: Path, out: Path) -> None:
     for path in sorted(folder.iterdir()):
-        is_model = path.suffix in MODEL_FILES or path.name in (CONFIG, SWAPS) or path.name.endswith(".index.json")
+        is_model = path.suffix in MODEL_FILES or path.name in (CONFIG) or path.name.endswith(".index.json")
         if path.is_file() and not is_model and not (out / path.name).exists():
             files.write_with(out / path.name, functools.partial(shutil.copyfile, path))
 

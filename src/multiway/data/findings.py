@@ -199,11 +199,12 @@ class Findings:
             self.add(kind, "error", f"{len(rows)} {rule}", fix, places, len(rows))
 
     def take(self, kind: str, error: MultiwayError, severity: Severity = "error") -> None:
-        """Note an error that ended a step, with its fixes."""
+        """Note an error that ended a step, with its fixes; once, where several steps end so."""
         rule, *fixes = error.args
         rule = str(rule).removeprefix(f"{self.source}: ")
         rule, _, start = rule.rpartition(". ") if fixes else (rule.rstrip("."), "", "")
-        self.add(kind, severity, rule, (start, *fixes) if fixes else "")
+        if not any(finding.kind == kind and finding.rule == rule for finding in self.found):
+            self.add(kind, severity, rule, (start, *fixes) if fixes else "")
 
     def take_all(self, kind: str, errors: Iterable[MultiwayError]) -> None:
         """Note errors of single files, each once, up to a hundred of them."""

@@ -18,7 +18,13 @@ from multiway.data.options import FileOptions, ReadOptions
 from multiway.data.sources.cells import FEW_ROWS, Kind
 from multiway.data.sources.columns import RawTable, column_of_times, parse_times, usual_column
 from multiway.data.sources.frames import source_name
-from multiway.data.sources.layouts import times_of_header, with_joined_times, with_months_in_rows, with_names_below
+from multiway.data.sources.layouts import (
+    numbered_columns,
+    times_of_header,
+    with_joined_times,
+    with_months_in_rows,
+    with_names_below,
+)
 from multiway.data.sources.parquet import holds_parts
 from multiway.data.sources.spelling import are_spelled
 from multiway.data.sources.tables import load_table
@@ -84,6 +90,8 @@ class Doubt(NamedTuple):
     field: str
 
 
+FEWEST_NUMBERED = 12
+"""Numbered columns from which on they may be steps."""
 EVEN = 0.9
 """Share of the times, and of the steps between them, that are alike where rows are those of several series."""
 DIGITS = re.compile(r"\d+")
@@ -103,6 +111,12 @@ def find_doubt(table: RawTable, kinds: Mapping[str, Kind], time: str | None, *, 
                 )
                 return Doubt(rule, "read.id_column")
         return None
+    numbered = numbered_columns(table)
+    if len(numbered) >= FEWEST_NUMBERED:
+        rows = pd.DataFrame({name: table.columns[name].values for name in numbered}).T
+        if _is_smooth([rows[row].to_numpy() for row in rows.columns[:FEW_ROWS]]):
+            ends = f"'{quote(numbered[0])}' to '{quote(numbered[-1])}'"
+            return Doubt(f"columns {ends} are numbered: a table of cases, or each row is a series", "read.time_column")
     for name, kind in kinds.items():
         cells = table.columns[name].words
         if is_smooth and kind == "identifier" and not table.columns[name].holds_numbers:

@@ -173,6 +173,8 @@ class SequenceOptions(FileOptions):
     """Columns of values to keep; all others if not given."""
     length: int | None = Field(None, gt=0)
     """Steps that every series is padded to; those of the longest if not given. A longer one is refused."""
+    time_axis: Literal[1, 2] | None = None
+    """Axis of a .npz that is time, where the other one of 1 and 2 holds variates; the longer one if not given."""
     missing: Literal["mask", "error"] = "mask"
     """Missing values: leave them out of what a model sees, or refuse."""
 

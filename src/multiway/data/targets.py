@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, list_some, quote, refuse_huge
 from multiway.data.options import TargetKind
-from multiway.data.sources.cells import LARGEST, NOWHERE, Column, has_comma, parse_cells, with_truths
+from multiway.data.sources.cells import LARGEST, NOWHERE, Column, as_text, has_comma, parse_cells, with_truths
 from multiway.data.sources.columns import RawTable
 from multiway.data.sources.frames import as_pandas
 from multiway.data.sources.values import AS_DECIMALS
@@ -18,6 +18,7 @@ FEW_NUMBERS = 10
 """Up to so many different whole numbers are classes, if they repeat."""
 ROWS_PER_CLASS = 5
 MAX_CLASSES = 1000
+MARKS = ".,;:!'\"` \t"
 
 AS_NUMBERS: Message = ("Give another target, or set kind to number if it is one (", Fix("read.kind", "number"), ").")
 OTHER_COLUMN: Message = ("Name another column (", Fix("read.target", like="NAME"), ").")
@@ -42,8 +43,10 @@ def read_target(
     rows = np.flatnonzero(text == "")
     if len(rows):
         rule = f"{len(rows)} of {len(text)} rows have no target"
-        places = [table.place(int(row), name) for row in rows[:20]]
-        raise findings.fatal("target", rule, "Fill it in, or leave these rows out.", places, len(rows))
+        raw = as_text(column.raw.iloc[rows[:20]]).tolist()
+        places = [table.place(int(row), name, cell or None) for row, cell in zip(rows, raw, strict=False)]
+        words = "; if a word such as NA is a class, write it otherwise" if any(raw) else ""
+        raise findings.fatal("target", rule, f"Fill it in, or leave these rows out{words}.", places, len(rows))
     are_classes = classes is not None or kind == "classes" or (kind == "auto" and not column.holds_numbers)
     if kind == "auto" and not are_classes:  # a few whole numbers that repeat
         values, most = column.values, min(FEW_NUMBERS, len(column.values) / ROWS_PER_CLASS)
@@ -95,11 +98,11 @@ def note_spellings(name: str, found: Sequence[str], findings: Findings) -> None:
 
 
 def note_near_names(name: str, found: Sequence[str], findings: Findings) -> None:
-    """Warn of classes whose names differ in capitals or blanks alone."""
-    plain = pd.Series([" ".join(each.casefold().split()) for each in found], index=list(found))
+    """Warn of classes whose names differ in capitals, blanks or marks around them alone, as <=50K and <=50K. do."""
+    plain = pd.Series([" ".join(each.casefold().strip(MARKS).split()) for each in found], index=list(found))
     same = plain[plain.duplicated(keep=False)]
     if len(same):
-        rule = f"classes of '{quote(name)}' differ in capitals or blanks alone: {list_some(same.index)}"
+        rule = f"classes of '{quote(name)}' differ in capitals, blanks or marks alone: {list_some(same.index)}"
         findings.add("classes", "warning", rule, "Write one of them if they are one class.")
 
 

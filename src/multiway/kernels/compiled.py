@@ -28,6 +28,8 @@ With less, a thread gains little, and where the cores are busy with something el
 """
 SCORE_WORK = 50_000
 """Values of tanh that are worth as much."""
+POOL_WORK = 2_000_000
+"""Answers that are compared with a bias that are worth as much."""
 FAILED = "multiway kernels: there is no memory for scratch, or a tensor has no numbers."
 
 
@@ -170,6 +172,17 @@ def _call_scores(given: Sequence[Tensor], made: Sequence[Tensor | None], grad: T
     kinds = [(ctypes.c_void_p * count)(*places) for count, places in ((3, inputs), (4, outputs))]
     start = launcher() if threads > 1 else None
     library().additive(*kinds, *above, (ctypes.c_longlong * 5)(*sizes), threads, start)  # type: ignore[union-attr]
+
+
+def sum_positives(answers: Tensor, biases: Tensor, kept: Tensor | None) -> Tensor:
+    """`ops.positive_sums`, without a gradient."""
+    (rows, steps, kernels), count = answers.shape, len(biases)
+    out = answers.new_empty(rows, 4, count, kernels)
+    threads = max(1, min(torch.get_num_threads(), rows, answers.numel() * count // POOL_WORK))
+    places = [None if tensor is None else tensor.data_ptr() for tensor in (answers, biases, kept, out)]
+    sizes = (ctypes.c_longlong * 4)(rows, steps, kernels, count)
+    library().positives(*places, sizes, threads, launcher() if threads > 1 else None)  # type: ignore[union-attr]
+    return out
 
 
 Kernel = Chain | Scores

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-SOURCES, HEADERS = ("chain.c", "additive.c"), ("narrow.h", "products.h")
+SOURCES, HEADERS = ("chain.c", "additive.c", "positives.c"), ("narrow.h", "products.h")
 FLAGS = ("-O3", "-march=native", "-fPIC", "-shared")
 FAILURES = (OSError, RuntimeError, subprocess.SubprocessError)
 """No compiler, one that fails, or nowhere to put what it makes: then there is no library, and torch does the work."""
@@ -34,6 +34,8 @@ def library() -> ctypes.CDLL | None:
     address, size = ctypes.c_void_p, ctypes.c_longlong
     kernels.chain.argtypes = (ctypes.c_char_p,)
     kernels.additive.argtypes, kernels.additive.restype = (address, address, address, address, size, address), None
+    kernels.positives.argtypes = (address, address, address, address, address, size, address)
+    kernels.positives.restype = None
     return kernels
 
 

@@ -141,6 +141,33 @@ def fit_ridge(
     return keep_best(model, solutions, held_x, held_y.double(), F.mse_loss)
 
 
+@torch.no_grad()
+def fit_leaving_out(model: Linear, x: Tensor, y: Tensor, penalties: Sequence[float]) -> tuple[Tensor, Facts]:
+    r"""Fit ridge regression; the penalty is that of the lowest error on samples that are left out, each in turn.
+
+    With $H = K (K + \lambda I)^{-1}$ and $K = X X^\top / n$ the error of a sample that was left out is
+    $(y_i - \hat y_i) / (1 - 1/n - H_{ii})$: one eigendecomposition of K serves all penalties. For more features than
+    samples.
+
+    Returns:
+        What each sample is forecast as where it is left out, `(samples, outputs)`, and the facts of `fit_ridge`.
+    """
+    x, bias = model.standardise(x), y.mean(0)
+    values, vectors = torch.linalg.eigh(x @ x.T / len(x))
+    values, turned = values.clamp_min(0), vectors.T @ (y - bias)
+    losses, left_out = {}, {}
+    for penalty in sorted(penalties, reverse=True):
+        shrunk = values / (values + penalty)
+        missed = y - bias - (vectors * shrunk) @ turned
+        free = (1 - 1 / len(x) - vectors.square() @ shrunk).clamp_min(SMALLEST_SPREAD)[:, None]
+        left_out[penalty] = y - missed / free
+        losses[penalty] = float(F.mse_loss(left_out[penalty], y))
+    best = min(losses, key=lambda penalty: losses[penalty])
+    dual = vectors @ (turned / (values + best)[:, None]) / len(x)
+    model.keep(dual.T @ x, bias)
+    return left_out[best], {"penalty": best, "left_out_loss": {f"{each:g}": loss for each, loss in losses.items()}}
+
+
 def _ridge_path(x: Tensor, y: Tensor, penalties: Sequence[float]) -> Iterable[Tensor]:
     """Weights of each penalty; with fewer samples than features by (XᵀX + λI)⁻¹Xᵀ = Xᵀ(XXᵀ + λI)⁻¹."""
     if len(x) >= x.shape[1]:

@@ -92,6 +92,12 @@ from multiway.ops.seasons import phases as phases
 from multiway.ops.seasons import season_shape as season_shape
 from multiway.ops.seasons import with_shape as with_shape
 from multiway.ops.seasons import without_shape as without_shape
+from multiway.ops.series_features import competing_counts as competing_counts
+from multiway.ops.series_features import convolve as convolve
+from multiway.ops.series_features import golden_quantiles as golden_quantiles
+from multiway.ops.series_features import log_dilations as log_dilations
+from multiway.ops.series_features import positive_sums as positive_sums
+from multiway.ops.series_features import ternary_kernels as ternary_kernels
 from multiway.ops.tensor_train import tt_linear as tt_linear
 from multiway.ops.tensor_train import tt_matrix as tt_matrix
 from multiway.ops.tensor_train import tt_norm as tt_norm

@@ -6,6 +6,7 @@
 | `tt_linear` | compiled chain, likewise | the same as an operator | the cheapest cut |
 | `additive_scores` | compiled | the same as an operator | as it stands |
 | `graph_attention` | in bands, strips or dense, by length | an operator, or dense | in bands, or dense |
+| `positive_sums` | compiled, without a gradient | as it stands | as it stands |
 | `dropout` | draws of its own | as torch has it | as torch has it |
 
 An equation stands in a file of its own and is decorated with `faster`; whoever calls it sees no plan.
@@ -21,7 +22,15 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd import forward_ad
 
-from multiway.kernels.compiled import Chain, CompiledFunction, Scores, has_memory, with_gradient
+from multiway.kernels.compiled import (
+    Chain,
+    CompiledFunction,
+    Scores,
+    can_run,
+    has_memory,
+    sum_positives,
+    with_gradient,
+)
 from multiway.kernels.library import library
 from multiway.kernels.operators import call_operator
 from multiway.ops import chains, plans, products
@@ -172,6 +181,19 @@ def fast_scores(equation: Callable[..., Tensor], query: Tensor, key: Tensor, wei
 def scores_function(equation: Callable[..., Tensor]) -> CompiledFunction:
     """Of sizes of all kinds."""
     return with_gradient(SCORES, equation)
+
+
+def fast_positive_sums(
+    equation: Callable[..., Tensor], answers: Tensor, biases: Tensor, kept: Tensor | None = None
+) -> Tensor:
+    """Compiled: no run of steps is in memory."""
+    given = [answers, biases] if kept is None else [answers, biases, kept]
+    alike = answers.ndim == 3 and biases.ndim == 2 and answers.shape[2] == biases.shape[1] and answers.numel() > 0
+    follows = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in given)
+    if alike and not follows and not in_graph() and has_kernels() and can_run(given):
+        if kept is None or kept.shape == answers.shape[:2]:
+            return sum_positives(answers, biases, kept)
+    return equation(answers, biases, kept)
 
 
 def graph_attention(

@@ -22,7 +22,7 @@ from multiway.tasks.stored import Preprocessing, ScoreRow
 from multiway.training import RunFolder, seed_everything
 from multiway.training.stored import build_on_meta, columns_of, read_table
 
-FORMAT = 14
+FORMAT = 15
 """Of run folders; one more whenever an older one cannot be read any longer."""
 PREPROCESSING, SCORES = "preprocessing.json", "scores.json"
 CALIBRATION, BASELINES = "calibration.safetensors", "baselines"

@@ -72,7 +72,7 @@ def remarks_on(panel: StockPanel) -> list[str]:
     """Tickers that have ended, and whether the next session may be a holiday."""
     ended = [ticker for ticker, listed in zip(panel.tickers, panel.is_listed, strict=True) if not listed]
     lines = [f"no forecast for {list_some(ended)}: no price in the last {STALE} trading days"] if ended else []
-    if not has_calendar(panel.exchange):
+    if not (panel.trades_daily or has_calendar(panel.exchange)):
         rest = "install exchange-calendars to know holidays" if panel.exchange else "name its calendar in read.exchange"
         lines.append(f"{panel.next_session} is the next weekday, which may be a holiday of the exchange; {rest}")
     return lines

@@ -138,7 +138,9 @@ def check_days(samples: Samples[StockWindows], findings: Findings) -> None:
         fix = "Take holidays of single tickers out, or split exchanges apart, if that is not meant."
         findings.add("calendar", "warning", rule, fix, places, len(odd))
     weekend = panel.days[~np.is_busday(panel.days)]
-    if len(weekend):
+    if panel.trades_daily:
+        findings.add("weekend", "note", "the market has no weekends: its next day is the next session")
+    elif len(weekend):
         rule = "there are prices on Saturdays or Sundays"
         places = [Place(detail=str(day)) for day in weekend[:20]]
         findings.add("weekend", "warning", rule, "Check the dates.", places, len(weekend))

@@ -25,6 +25,8 @@ DISAGREES = 1e-4
 """Difference of movements beyond their digits."""
 DIGITS = 6
 """StockNet's movements have six."""
+DAILY = 0.9
+"""Share of the Saturdays and Sundays with prices from which on a market has no weekends."""
 STALE = 20
 """Trading days after which a ticker's last price no longer counts as known."""
 SPAN = 4_000_000
@@ -71,8 +73,17 @@ class StockPanel:
     exchange: str | None = None
 
     @property
+    def trades_daily(self) -> bool:
+        """Whether the market has no weekends, as that of coins: nearly all of theirs have prices."""
+        every = np.arange(self.days[0], self.days[-1] + np.timedelta64(1, "D"))
+        closed = (~np.is_busday(every)).sum()
+        return bool(closed > 1 and (~np.is_busday(self.days)).sum() >= DAILY * closed)
+
+    @property
     def next_session(self) -> np.datetime64:
-        """The first trading day of the exchange after the last day."""
+        """The first trading day of the exchange after the last day; the next day where it has no weekends."""
+        if self.trades_daily:
+            return np.datetime64(self.days[-1] + np.timedelta64(1, "D"))
         return session_after(self.days[-1], self.exchange)
 
     @property
@@ -157,8 +168,13 @@ def _movements(frame: pd.DataFrame, options: StockOptions, findings: Findings) -
     close, given = frame["adj_close"].to_numpy(np.float64), frame["movement"].to_numpy(np.float64)
     moved = np.full(len(close), np.nan)
     moved[1:] = np.where(_follows(frame), np.round(close[1:] / close[:-1] - 1, DIGITS), np.nan)
+    volume = frame["volume"].to_numpy(np.float64)
+    is_idle = np.append(False, (volume[1:] == 0) & (close[1:] == close[:-1]) & _follows(frame)) & (volume > 0).any()
     if np.isnan(given).all():
-        return moved
+        if is_idle.any():
+            rule = f"{is_idle.sum():,} rows are without trade, at the price of the day before, and have no label"
+            findings.add("idle", "note", rule)
+        return np.where(is_idle, np.nan, moved)
     findings.add("movement", "note", "movements are those of the file")
     with np.errstate(invalid="ignore"):
         apart = np.flatnonzero(np.abs(given - moved) > DISAGREES)

@@ -104,6 +104,8 @@ def test_months_quarters_and_years_have_their_own_rows(step, by):
         assert panel.times[0] == pd.Timestamp("2022-02-01")  # the last value up to it
         return
     expected = frame.set_index("ds")["y"].resample(step).agg(by)
+    if by != "last":  # without the parts at either end; there is none where rows begin on the first of a month
+        expected = expected.iloc[int(step != "BME") : -1]
     pd.testing.assert_series_equal(
         pd.Series(panel.values[:, 0], panel.times), expected, check_names=False, check_freq=False
     )
@@ -114,7 +116,7 @@ def test_months_quarters_and_years_have_their_own_rows(step, by):
     [("h", "between 2024-01-01 00:00:00 and 2024-01-03 .* row 0"), ("YS", "40 rows make 1 step of YS: row 0")],
 )
 def test_a_step_that_makes_no_sense_is_refused_with_its_rows(step, words):
-    days = pd.date_range("2024-01-01", periods=40, freq="2D") + pd.to_timedelta([0, *[3] * 39], unit="ms")
+    days = pd.date_range("2024-01-01", periods=40, freq="2D") + pd.to_timedelta([0, *[3] * 39], unit="min")
     with pytest.raises(DataError, match=f"{words}.*Choose another step"):
         read_panel(pd.DataFrame({"ds": days, "y": np.arange(40.0)}), ReadOptions(frequency=step, resample="mean"))
 
@@ -172,3 +174,31 @@ def test_hours_of_a_later_table_are_those_of_the_zone_of_the_run():
     for zone in ("UTC", "Asia/Tokyo", "+02:00"):
         moved = forecaster.predict(later.assign(time=later["time"].dt.tz_convert(zone)))
         pd.testing.assert_frame_equal(moved, expected)
+
+
+@pytest.mark.parametrize("step", ["MS", "ME", "W-SUN"])
+def test_steps_of_which_rows_cover_a_part_are_left_out_and_named(step):
+    days = pd.date_range("2023-01-20", "2024-06-10", freq="D")
+    frame = pd.DataFrame({"ds": days, "y": 1.0 + np.arange(len(days)) % 2})
+    panel = read_panel(frame, ReadOptions(frequency=step, resample="sum"))
+    first, last = {
+        "MS": ("2023-02-01", "2024-05-01"),
+        "ME": ("2023-02-28", "2024-05-31"),
+        "W-SUN": ("2023-01-22", "2024-06-02"),
+    }[step]
+    assert (str(panel.times[0])[:10], str(panel.times[-1])[:10]) == (first, last)
+    by_month = frame.groupby(frame["ds"].dt.to_period("M"))["y"].sum()
+    expected = by_month.loc["2023-02":"2024-05"] if step != "W-SUN" else None
+    assert not np.isnan(panel.values).any()
+    assert expected is None or panel.values[:, 0].tolist() == expected.tolist()
+    notes = " ".join(map(str, panel.notes))
+    assert f"the first step of {step} has rows from 2023-01-20" in notes and "to 2024-06-10 00:00:00 alone" in notes
+
+
+def test_a_monthly_series_keeps_its_last_step_beside_a_daily_one():
+    days = pd.date_range("2023-01-01", "2024-06-10", freq="D")
+    daily = pd.DataFrame({"id": "daily", "ds": days, "y": 1.0})
+    monthly = pd.DataFrame({"id": "monthly", "ds": pd.date_range("2023-01-01", "2024-06-01", freq="MS"), "y": 5.0})
+    options = ReadOptions(id_column="id", value_column="y", time_column="ds", frequency="MS", resample="sum")
+    panel = read_panel(pd.concat([daily, monthly], ignore_index=True), options)
+    assert str(panel.times[-1])[:7] == "2024-06" and np.isnan(panel.values[-1, 0]) and panel.values[-1, 1] == 5

@@ -59,7 +59,9 @@ def test_the_steps_of_the_bump_are_what_moved_the_answer(folder, tmp_path, model
 def test_the_report_shows_what_the_answer_went_by(folder):
     page = printed("report", folder / "run", "--out", folder / "report.html")
     text = (folder / "report.html").read_text()
-    assert page.strip().endswith("report.html") and "What the answer went by" in text and "random kernels" in text
+    assert (
+        page.strip().endswith("report.html") and "What the answer went by" in text and "MultiRocket and Hydra" in text
+    )
 
 
 def test_where_no_series_is_misclassified_the_least_sure_are_drawn(folder):

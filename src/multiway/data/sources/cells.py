@@ -34,6 +34,11 @@ FEW_ROWS = 20
 NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 
 
+def plain_name(name: str) -> str:
+    """A name without its case, and without what programs put around it: `_time`, `<DATE>`."""
+    return name.lower().strip("_<> ")
+
+
 def is_text(dtype: Any) -> bool:
     """Whether a column of that type can hold text."""
     return pd.api.types.is_object_dtype(dtype) or isinstance(dtype, pd.StringDtype | pd.CategoricalDtype)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, Unreadable, list_some, quote
 from multiway.data.options import FileOptions, ReadOptions
-from multiway.data.sources.cells import TIME_NAMES, Column, Columns
+from multiway.data.sources.cells import TIME_NAMES, Column, Columns, plain_name
 from multiway.data.sources.times import COUNTED, UNITS, WRITE, read_times
 from multiway.errors import closest
 
@@ -100,7 +100,7 @@ def find_time_column(table: RawTable, options: ReadOptions, findings: Findings) 
 
 def column_of_times(table: RawTable) -> str | None:
     """The first column with a usual name, else the first of dates, else the only one of days, weeks or months."""
-    named = [name for name in table.names if name.lower().strip("_") in TIME_NAMES]
+    named = [name for name in table.names if plain_name(name) in TIME_NAMES]
     usual = next((name for name in named if name.lower() not in PARTIAL_TIMES), None)
     if usual is None:
         dated = [name for name in table.names if table.columns[name].looks_like_time or _counts_seconds(table, name)]
@@ -119,7 +119,7 @@ def _counts_seconds(table: RawTable, name: str) -> bool:
 
 def usual_column(names: Sequence[str], known: Sequence[str], taken: Collection[str | None] = ()) -> str | None:
     """The column that has the first of the known names, whatever its case or underscores, and is not taken."""
-    own = {name.lower().strip("_"): name for name in reversed(names) if name not in taken}
+    own = {plain_name(name): name for name in reversed(names) if name not in taken}
     return next((own[name] for name in known if name in own), None)
 
 

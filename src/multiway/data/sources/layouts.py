@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Unreadable, list_some, quote
 from multiway.data.options import FileOptions
-from multiway.data.sources.cells import TIME_NAMES, Column, as_text, parse_cells
+from multiway.data.sources.cells import TIME_NAMES, Column, as_text, parse_cells, plain_name
 from multiway.data.sources.columns import RawTable, column_of_times, parse_times
 from multiway.data.sources.forms import looks_like_time
 from multiway.data.sources.tables import load_table
@@ -64,7 +64,7 @@ def with_joined_times(table: RawTable, time: str | None, options: FileOptions, f
 
 def parts_of_times(table: RawTable) -> list[str]:
     """Columns that hold parts of the times by their names, the largest part first; none where one holds whole times."""
-    own = {name.lower(): name for name in reversed(table.names)}
+    own = {plain_name(name): name for name in reversed(table.names)}
     if table.names[:2] == ["0", "1"]:
         return _parts_without_names(table)
     if not own.keys() & {PARTS[0], *CLOCKS}:
@@ -185,6 +185,17 @@ OF_YEAR = re.compile(
 """Columns next to those of months that say something of the year, its halves or its seasons."""
 
 
+def numbered_columns(table: RawTable) -> list[str]:
+    """All columns but the first, which names each row, where they are numbers and are numbered: V2 to V61."""
+    first, *others = table.names
+    found = [re.fullmatch(r"(\D*)(\d+)", name) for name in others]
+    parts = [(each[1], int(each[2])) for each in found if each is not None]
+    is_counted = bool(parts) and parts == [(parts[0][0], parts[0][1] + step) for step in range(len(others))]
+    if not is_counted or table.columns[first].is_numeric or not table.columns[first].words.is_unique:
+        return []
+    return others if all(table.columns[name].is_numeric for name in others) else []
+
+
 def times_of_header(table: RawTable, time: str | None = None, options: FileOptions = PLAIN) -> list[str]:
     """Columns that are named by times of one form, where most are and no column holds any; none in other tables.
 
@@ -198,7 +209,10 @@ def times_of_header(table: RawTable, time: str | None = None, options: FileOptio
     fewest = FEWEST if time is None else 1
     digits = [name for name in names if DIGITS.fullmatch(name)]
     pool = digits if 2 * len(digits) >= len(names) else [name for name in names if re.search(r"\d", name)]
-    if len(pool) < fewest or not (digits or looks_like_time(pool[len(pool) // 2 :][:20])):
+    counted = [name for name in names if name.isdecimal()] if time is not None else []
+    is_counted = len(counted) > len(digits) and 2 * len(counted) >= len(names)
+    pool = counted if is_counted else pool
+    if len(pool) < fewest or not (digits or is_counted or looks_like_time(pool[len(pool) // 2 :][:20])):
         return []
     try:
         times, good = parse_times(RawTable.whole(pd.DataFrame({TIME: pool})), TIME, options, Findings(""))
@@ -242,6 +256,9 @@ def load_series_table(source: object, options: FileOptions, time: str | None, fi
     """
     table = with_months_in_rows(load_table(source, options, findings), time, findings)
     table = with_names_below(with_joined_times(table, time, options, findings), findings)
+    if time is not None and time not in table.names and (numbered := numbered_columns(table)):
+        counts = {name: str(re.sub(r"\D", "", name)) for name in numbered}
+        table = dataclasses.replace(table, frame=table.frame.rename(columns=counts), texts={})
     named = times_of_header(table, time, options)
     if not named:
         return table

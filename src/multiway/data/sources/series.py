@@ -142,26 +142,38 @@ def holds_series(path: Path) -> bool:
 
 
 def read_npz(path: Path, options: SequenceOptions, findings: Findings) -> Sequences:
-    """Read X and y, or X_train, y_train, X_test and y_test; X is `(series, steps)` or `(series, steps, variates)`."""
+    """Read X and y, or X_train, y_train, X_test and y_test; X is `(series, steps)` or `(series, steps, variates)`.
+
+    The longer one of the last two axes is time, wherever it stands, unless that is said.
+    """
     limit = unfolded(options.max_bytes, path.stat().st_size, SMALL_ARRAYS)
     archive = Archive(path, limit, findings.source)
     if set(archive.names) >= set(OFFICIAL):
-        train, test = (_pair(archive, f"X_{part}", f"y_{part}", findings) for part in PARTS)
+        train, test = (_pair(archive, f"X_{part}", f"y_{part}", options, findings) for part in PARTS)
         return join_series(train, test, findings.source)
     for pair in PLAIN:
         if set(archive.names) >= set(pair):
-            return _pair(archive, *pair, findings)
+            return _pair(archive, *pair, options, findings)
     x = next((name for name in ("X", "x") if name in archive.names), None)
     if x is None:
         raise DataError(
             f"{findings.source}: series are arrays X and y, or {', '.join(OFFICIAL)}. It holds "
             f"{list_some(archive.names)}."
         )
-    return of_arrays(archive.read(x), None, findings)
+    return _pair(archive, x, None, options, findings)
 
 
-def _pair(archive: Archive, x: str, y: str, findings: Findings) -> Sequences:
-    return of_arrays(archive.read(x), archive.read(y, words=True), findings, (x, y))
+def _pair(archive: Archive, x: str, y: str | None, options: SequenceOptions, findings: Findings) -> Sequences:
+    values, labels = archive.read(x), None if y is None else archive.read(y, words=True)
+    is_wide = values.ndim == 3 and values.shape[1] < values.shape[2]
+    if values.ndim == 3 and (options.time_axis == 2 or (options.time_axis is None and is_wide)):
+        _, variates, steps = values.shape
+        values = values.swapaxes(1, 2)
+        if options.time_axis is None and not any(finding.kind == "axes" for finding in findings.found):
+            rule = f"the last axis of {x} is longer, so it is time: {steps} steps of {variates} variates"
+            fix = ("If it is not, say so (", Fix("read.time_axis", 1), ").")
+            findings.add("axes", "note", rule, fix)
+    return of_arrays(values, labels, findings, (x, y or "y"))
 
 
 def of_arrays(x: Any, y: Any, findings: Findings, names: tuple[str, str] = ("X", "y")) -> Sequences:

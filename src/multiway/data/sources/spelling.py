@@ -41,12 +41,16 @@ CERTAIN_COMMA = rf"{WITH_BOTH}|[+-]?(?:0,\d+|\d+,(?:\d{{1,2}}|\d{{4,}}))"
 """What can be nothing but a decimal comma where columns are separated otherwise: 1,234 could be thousands."""
 POINTED = r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+"
 """What points can separate the thousands of."""
+FEW_ODD = 0.1
+"""Share of a column up to which cells of words are flaws among numbers."""
 MANY_POINTED = 10
 """Different numbers with three digits behind a point, next to whole ones, that are no chance."""
 SIGNS = "$€£¥₹%"
 MONEY = "$£¥₹"
 """Those of which nobody writes three decimals; a litre of fuel costs 1,659 €."""
-NOTHING = r"\.{1,3}|…|\*+|\?+|(?::( [a-z]{1,2})?)|[nN][./]?[aAdDeE]\.?|(?i:missing|no data|not available)"
+NOTHING = (
+    r"\.{1,3}|…|\*+|\?+|(?::( [a-z]{1,2})?)|[nN][./]?[aAdDeE]\.?|(?i:missing|no data|not available|unavailable|unknown)"
+)
 """Marks of a missing value among numbers; a hyphen may be a zero."""
 FLAGGED = r"([+-]?\d[\d.,]*) +([bcdefnprsuz]{1,2})"
 """A number and what statistical offices say of it: that it is provisional, estimated, or of another series before."""
@@ -113,14 +117,15 @@ def without_exports(frame: pd.DataFrame, findings: Findings) -> pd.DataFrame:
 
 
 def without_row_numbers(frame: pd.DataFrame, findings: Findings) -> pd.DataFrame:
-    """The same columns without those that count the rows, as pandas writes them, and without an empty last one."""
+    """The same columns without those that count the rows, as pandas writes them, and empty ones without a name."""
     dropped, last = [], len(frame.columns) - 1
     for position, name in enumerate(frame.columns if last > 1 else ()):
-        is_unnamed = position in (0, last) and name == f"unnamed {position}"
+        is_unnamed = name == f"unnamed {position}"
         if is_unnamed or NUMBERED.fullmatch(str(name)):
             cells = frame[name]
             numbers = pd.api.types.is_numeric_dtype(cells) and bool((np.diff(cells) == 1).all())
-            if numbers or (is_unnamed and position and (cells.astype(str) == "").all()):
+            numbers = numbers and (not is_unnamed or position in (0, last))
+            if numbers or (is_unnamed and (cells.astype(str) == "").all()):
                 which = f"unnamed column {position + 1}" if is_unnamed else f"column '{quote(name)}'"
                 what = "row numbers" if numbers else "nothing"
                 findings.add("columns", "note", f"{which} holds {what} and is left out")
@@ -320,7 +325,9 @@ def read_signed_numbers(frame: pd.DataFrame, spelling: Spelling, findings: Findi
         said = "parentheses stand for a minus" if sign == "()" else f"numbers stand without their {sign}"
         findings.add("signs", "note", f"{said} in column '{name}'")
     commas, points, dots = dict[str, pd.Series](), dict[str, pd.Series](), dict[str, pd.Series]()
-    for name, column in columns.items():
+    others = {name: odd for name, column in columns.items() if (odd := _cells_without_digits(column)) is not None}
+    for name, cells in columns.items():
+        column = cells.drop(others[name].index) if name in others else cells
         is_sure = spelling.decimal == "." or signs.get(name, "") in [*MONEY]
         if spelling.decimal != "." and has_form(column, COMMA, WITH_BOTH if spelling.decimal == "auto" else COMMA):
             commas[name] = plain_numbers(column, ".", ",")
@@ -342,7 +349,16 @@ def read_signed_numbers(frame: pd.DataFrame, spelling: Spelling, findings: Findi
         findings.add("decimal", "note", f"commas separate decimals in columns {list_some(commas)}")
     if points:
         findings.add("thousands", "note", f"commas separate thousands in columns {list_some(points)}")
-    return {**changed, **commas, **points, **dots}
+    read = {**commas, **points, **dots}
+    odd = {name: pd.concat([read[name].map(repr), others[name]]).sort_index() for name in others if name in read}
+    return {**changed, **read, **odd}
+
+
+def _cells_without_digits(column: pd.Series) -> pd.Series | None:
+    """The few cells of words among numbers, which are flaws; None where there are none, or many."""
+    text = column.astype("string").str.strip()
+    odd = text[text.notna() & ~text.isin(EMPTY_CELLS) & ~text.str.contains(r"\d", na=False)]
+    return odd if 0 < len(odd) <= FEW_ODD * len(text) else None
 
 
 def _without_signs(text: pd.Series) -> tuple[pd.Series, str] | None:

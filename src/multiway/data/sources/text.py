@@ -273,19 +273,25 @@ def read_text(raw: bytes, options: FileOptions, findings: Findings) -> TextColum
 
 
 def _without_headers(read: TextColumns, names: list[str], findings: Findings) -> TextColumns:
-    """Without rows that say the header once more, as where files were put one below the other, and annotations."""
+    """Without rows that say the header once more, annotations, and rows of separators alone, as below a sheet."""
     columns = list(read.columns.values())
     left, said = pa.compute.match_substring_regex(columns[0], ANNOTATION), pa.compute.equal(columns[0], names[0])
     if names != [*map(str, range(len(names)))] and pa.compute.any(said).as_py():
         same = (pa.compute.equal(column, name) for column, name in zip(columns, names, strict=True))
         left = pa.compute.or_(left, functools.reduce(pa.compute.and_, same))
-    rows = np.flatnonzero(left.to_numpy(zero_copy_only=False))
+    is_said, is_blank = left.to_numpy(zero_copy_only=False), pa.compute.equal(columns[0], "")
+    if len(columns) > 1 and pa.compute.any(is_blank).as_py():
+        is_blank = functools.reduce(pa.compute.and_, (pa.compute.equal(column, "") for column in columns))
+    is_blank = is_blank.to_numpy(zero_copy_only=False) & ~read.broken & (len(columns) > 1)
+    rows = np.flatnonzero(is_said | is_blank)
     if not len(rows):
         return read
     if len(rows) == len(read.rows):
         raise findings.fatal("empty", "it has a header and no rows", "Give a file with rows.")
-    places = [Place(row=int(read.rows[row])) for row in rows]
-    findings.add("header", "note", "rows that say the header once more are left out", places=places)
+    for what, marks in (("say the header once more", is_said), ("hold nothing but separators", is_blank)):
+        if marks.any():
+            places = [Place(row=int(read.rows[row])) for row in np.flatnonzero(marks)]
+            findings.add("header", "note", f"rows that {what} are left out", places=places)
     kept = np.delete(np.arange(len(read.rows)), rows)
     own = {name: column.take(pa.array(kept)) for name, column in read.columns.items()}
     return dataclasses.replace(read, columns=own, rows=read.rows[kept], broken=read.broken[kept])

@@ -1,7 +1,7 @@
 """What the options do with order, repeated times, gaps, missing cells; each step says what it met."""
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -14,8 +14,10 @@ from multiway.data.sources.cells import LARGEST
 from multiway.data.sources.columns import RawTable
 from multiway.errors import Fix, Message
 from multiway.tasks.forecasting.calendar import (
+    MIN_SHARE,
     GridTooLong,
     has_sessions,
+    in_step,
     infer_frequency,
     is_end,
     season_of,
@@ -23,7 +25,7 @@ from multiway.tasks.forecasting.calendar import (
     time_grid,
 )
 from multiway.tasks.forecasting.covariates import Covariates
-from multiway.tasks.forecasting.steps import step_of
+from multiway.tasks.forecasting.steps import Regular, step_of
 
 MASK = Fix("read.missing", "mask")
 FIXES: dict[str, Message] = {
@@ -60,6 +62,8 @@ SEVERAL_SERIES: Message = (
     Fix("read.id_column", like="NAME"),
     ").",
 )
+FINER = 1.5
+"""Values of a series for each step, on average, from which on its step is finer."""
 SPARSEST, FEWEST_STEPS = 20, 3
 """Steps for each that has a row at most, and steps with a row at least, of a frequency that makes sense."""
 MOST_SPARSE, EDGE, UNMIXED = 200, 12, 0.95
@@ -254,16 +258,21 @@ def on_step(draft: Draft) -> Draft:
     if options.frequency is None or by is None or not isinstance(draft.times, pd.DatetimeIndex):
         return draft
     grid = steps_over(draft.times, options.frequency)
-    if is_end(options.frequency):
-        step = grid.searchsorted(draft.times.normalize())
-    else:
-        step = grid.searchsorted(draft.times) if by == "last" else grid.searchsorted(draft.times, side="right") - 1
+    ends, is_last = is_end(options.frequency), by == "last"
+
+    def place(times: pd.DatetimeIndex) -> NDArray[np.int64]:
+        if ends:
+            return grid.searchsorted(times.normalize())
+        return grid.searchsorted(times) if is_last else grid.searchsorted(times, side="right") - 1
+
+    step = place(draft.times)
     moved = np.flatnonzero(grid[step] != draft.times)
     if not len(moved):
         return draft
     _refuse_absurd(draft, len(np.unique(step)), grid)
     rule = f"{_count_words(len(moved), 'row')} moved to the step of {options.frequency}, which has the {by} of its rows"
     draft.note("gaps", moved, rule, policy="fill")
+    draft = draft if is_last else _without_parts(draft, step, place)
     cells = pd.DataFrame(draft.values).groupby(step)
     values = cells.sum(min_count=1) if by == "sum" else cells.mean() if by == "mean" else cells.last()
     rows = pd.DataFrame(np.where(draft.origin < 0, np.nan, draft.origin)).groupby(step).last()
@@ -271,7 +280,35 @@ def on_step(draft: Draft) -> Draft:
     if options.resample is not None:
         masked = "mask" if options.missing == "error" else options.missing
         draft = dataclasses.replace(draft, options=options.replace(gaps="fill", missing=masked))
-    return dataclasses.replace(draft, values=values.to_numpy(), times=grid[values.index], origin=origin)
+    whole = dataclasses.replace(draft, values=values.to_numpy(), times=grid[values.index], origin=origin)
+    is_begun = is_last or not np.isnan(whole.values[0]).all()
+    return whole if is_begun else whole.take(np.arange(1, len(whole.times)))
+
+
+def _without_parts(
+    draft: Draft, step: NDArray[np.int64], place: Callable[[pd.DatetimeIndex], NDArray[np.int64]]
+) -> Draft:
+    """Without the values of the first and last step where rows cover a part of it alone: a row more would be in it too.
+
+    Series with a value a step are whole.
+    """
+    there = np.flatnonzero(~np.isnan(draft.values).all(1))
+    times = pd.DatetimeIndex(draft.times[there].unique())
+    base = None if len(times) < FEWEST_STEPS else infer_frequency(times)
+    own = None if base is None or min(in_step(times, base)) < MIN_SHARE else step_of(base)
+    if not isinstance(own, Regular) or own.length >= step_of(str(draft.options.frequency)).length:
+        return draft
+    finer = np.flatnonzero((~np.isnan(draft.values)).sum(0) > FINER * len(np.unique(step)))
+    values, frequency = draft.values.copy(), draft.options.frequency
+    ends = {"first": (int(there[0]), -own.offset), "last": (int(there[-1]), own.offset)}
+    for which, (row, offset) in ends.items():
+        if place(pd.DatetimeIndex([draft.times[row] + offset]))[0] == step[row]:
+            rows = np.flatnonzero(step == step[row])
+            values[np.ix_(rows, finer)] = np.nan
+            span = f"{draft.times[rows[0]]} to {draft.times[there[there <= rows[-1]][-1]]}"
+            rule = f"the {which} step of {frequency} has rows from {span} alone, and is left out"
+            draft.findings.add("span", "warning", rule)
+    return dataclasses.replace(draft, values=values)
 
 
 def _refuse_absurd(draft: Draft, used: int, grid: pd.DatetimeIndex) -> None:

@@ -273,6 +273,10 @@ def _read_wide(
         same = [each.name for each in columns if each.is_one_word]
         if same:
             findings.add("columns", "note", f"columns {list_some(same)} say the same in every row and are left out")
+        dated = [each.name for each in columns if each.kind == "date"]
+        if dated:
+            findings.add("columns", "note", f"columns {list_some(dated)} hold other times and are left out")
+            same += dated
         empty = [each.name for each in columns if options.missing != "mask" and not each.is_present.any()]
         if empty and len(empty) + len(same) < len(names):
             findings.add("columns", "warning", f"columns {list_some(empty)} hold no value at all and are left out")

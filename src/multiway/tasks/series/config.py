@@ -37,7 +37,7 @@ class SeriesConfig(NetworkConfig):
         "logistic",
         "rocket",
     )
-    """Class shares, logistic regression on all values of a series, and ridge on what random kernels give."""
+    """Class shares, logistic regression on all values of a series, and ridge on MultiRocket's and Hydra's kernels."""
     training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
 
     @model_validator(mode="after")

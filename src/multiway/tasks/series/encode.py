@@ -34,6 +34,8 @@ class SeriesState(Config):
     """Classes have no scale."""
     target_name: str | None = None
     """Column of classes; None where they have none, and in a run that does not say it."""
+    num_series: int = Field(gt=0)
+    """Those of the training, by which candidates are sized."""
 
     @model_validator(mode="after")
     def _as_many(self) -> Self:
@@ -51,6 +53,7 @@ class SeriesState(Config):
             length=steps,
             scaler=scaler,
             target_name=samples.target_name,
+            num_series=len(samples),
         )
 
     def fit_length(self, series: Sequences) -> Sequences:

@@ -82,6 +82,7 @@ class ScanLook:
     room: What its body needs.
     cut: What a size leaves of its mask, if there is one.
     fillers: Voxels of each number that usually means missing.
+    is_rounded: Whether labels of its mask were brought to whole numbers.
     """
 
     low: float
@@ -93,6 +94,19 @@ class ScanLook:
     room: Room
     cut: CutMask | None
     fillers: dict[float, int]
+    is_rounded: bool = False
+
+
+NEAR_WHOLE = 1e-3
+"""What scaling and single precision change of a label at most."""
+
+
+def whole_labels(values: NDArray[Any]) -> NDArray[Any]:
+    """Labels of a mask as whole numbers, where all are near one; else as they are."""
+    if values.dtype.kind != "f":
+        return values
+    whole = np.round(values)
+    return whole if bool((np.abs(values - whole) <= NEAR_WHOLE).all()) else values
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -175,7 +189,7 @@ class Scans:
                 f"{_grid_in_words(header, header.sizes)} of {self.place(index)}. Resample it, or write it with the "
                 f"volume's affine."
             )
-        return Volume(values=mask.values, affine=header.affine, source=mask.source, axes=header.axes)
+        return Volume(values=whole_labels(mask.values), affine=header.affine, source=mask.source, axes=header.axes)
 
     def find_cut(self, index: int) -> CutMask | None:
         """What `size` leaves of a mask; None if there is none."""
@@ -244,6 +258,7 @@ class Scans:
         values, mask = volume.values, self.mask(index)
         marks, counts = np.unique([] if mask is None else mask.values, return_counts=True)
         whole = prepare(volume, self._uncut_options)
+        given = None if mask is None or mask.values.dtype.kind != "f" else self.files.mask(int(self.rows[index]))
         return ScanLook(
             low=float(values.min()),
             high=float(values.max()),
@@ -254,6 +269,7 @@ class Scans:
             room=Room(whole=whole.header, needed=sizes_needed(find_body(whole.values), MARGIN, THIN)),
             cut=None if self.options.size is None else self.find_cut(index),
             fillers={value: len(rows) for value, rows in marks_of(values.ravel(), is_sure=True).items()},
+            is_rounded=given is not None and not np.array_equal(given.values, whole_labels(given.values)),
         )
 
     def digests(self) -> list[bytes]:

@@ -88,6 +88,10 @@ def check_scans(cases: Cases, findings: Findings) -> None:
         count = sum(looks[index].fillers[value] for index in rows)
         rule = f"{value:g} stands in {count:,} voxels, far from all others of their scans"
         findings.add("sentinel", "warning", rule, FILLED, _places(cases, rows), len(rows))
+    rounded = [index for index, look in looks.items() if look.is_rounded]
+    if rounded:
+        rule = "labels of masks lie within 0.001 of whole numbers, and are rounded to them"
+        findings.add("masks", "note", rule, "", _places(cases, rounded), len(rounded))
     for note in cases.notes:
         findings.add("note", "note", note.rstrip("."))
     _check_room(cases, findings)

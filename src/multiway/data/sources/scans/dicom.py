@@ -18,6 +18,8 @@ from multiway.errors import DataError, in_a_line
 from multiway.lazy import load_extra, silence
 
 MAX_SLICES = 10_000
+MOST_TILT = 1.0
+"""Degrees between the step from slice to slice and their normal."""
 EVEN = 0.02
 """Share of the slice distance by which single distances may differ."""
 PLAIN_SYNTAXES = {  # to the order of bytes
@@ -142,7 +144,14 @@ def _sort(slices: list[Slice], where: str) -> tuple[list[Slice], NDArray[np.floa
             f"{where}: {what}: {gap:.4g} mm between {ordered[odd[0]].name} and {ordered[odd[0] + 1].name}, "
             f"{usual:.4g} mm elsewhere. Add what is missing, or resample the series to NIfTI first."
         )
-    return ordered, (positions[-1] - positions[0]) / (len(slices) - 1)
+    step = (positions[-1] - positions[0]) / (len(slices) - 1)
+    tilt = float(np.degrees(np.arccos(min(usual / float(np.linalg.norm(step)), 1.0))))
+    if tilt > MOST_TILT:
+        raise DataError(
+            f"{where}: slices are {usual:.4g} mm apart and sheared by {tilt:.1f} degrees, as by a tilted gantry. "
+            f"Convert the series to NIfTI with the tilt taken out (dcm2niix)."
+        )
+    return ordered, step
 
 
 def _affine(first: Slice, step: NDArray[np.float64] | None, where: str) -> Affine:

@@ -1,4 +1,4 @@
-"""Ridge regression of the classes on what random kernels give."""
+"""Ridge regression of the classes on MultiRocket's and Hydra's kernels."""
 
 from multiway.models.series_baselines import Rocket
 from multiway.tasks.candidate import TREES
@@ -6,19 +6,19 @@ from multiway.tasks.declarations import Fitted
 from multiway.tasks.sample_candidate import Basis, Lesson, SampleCandidate
 
 
-class RandomKernels(SampleCandidate[Rocket]):
-    """Ridge regression of the classes on what random kernels give."""
+class Kernels(SampleCandidate[Rocket]):
+    """Ridge regression of the classes on MultiRocket's and Hydra's kernels."""
 
-    name, words, cost, rank = "rocket", "random kernels", 2, TREES
+    name, words, cost, rank = "rocket", "MultiRocket and Hydra", 2, TREES
 
     def build(self, basis: Basis) -> Rocket:
-        """Its kernels are drawn here."""
+        """Kernels are drawn here."""
         state = basis.state
-        return Rocket(len(state.variates), state.length, len(state.classes))
+        return Rocket(len(state.variates), state.length, len(state.classes), state.num_series)
 
     def fit(self, model: Rocket, training: Lesson, validation: Lesson) -> Fitted:
-        """Fit; validation chooses the penalty, and what makes logits of scores."""
+        """Fit; training series that are left out choose the penalty, and what makes logits of scores."""
         return model.fit(*training.tensors, *validation.tensors)
 
 
-CANDIDATE = RandomKernels()
+CANDIDATE = Kernels()
