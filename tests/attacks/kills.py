@@ -85,7 +85,8 @@ def measure(
         number += 1
     names = ("kills", "inside_a_save", "as_if_undisturbed", "half_written")
     return {
-        "benchmark": "kills of many files" if many else "kills",
+        "benchmark": "kills",
+        **({"over": "an earlier result of many files"} if many else {}),
         **{name: counts[name] for name in names},
         "commands": len(commands),
         "by_command": {name: counts[name] for name in dict.fromkeys(command.name for command in commands)},

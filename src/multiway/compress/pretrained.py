@@ -15,7 +15,7 @@ from multiway.compress.kinds import transformers
 from multiway.compress.measuring import difference, layer_outputs
 from multiway.compress.plans import Plan, plan
 from multiway.compress.recovering import distil
-from multiway.compress.rules import SWAPS, Rule
+from multiway.compress.rules import Rule
 from multiway.compress.storage import (
     CONFIG,
     has_swaps,
