@@ -18,7 +18,7 @@ from multiway.auditing.parts import decimals_of, parts_of_dates, parts_of_number
 from multiway.auditing.probes import is_cut, split_halves
 from multiway.auditing.report import AuditReport, finding
 from multiway.auditing.rules import NUMBERS
-from multiway.auditing.worth import Asked
+from multiway.auditing.worth import Question
 from multiway.data.samples import Cells
 
 ROWS = 600
@@ -46,14 +46,14 @@ def cells(words=(), dates=(), identifiers=None, **numbers):
     )
 
 
-def asked(table, labels=LABELS, target=None):
+def question(table, labels=LABELS, target=None):
     judged = np.zeros(ROWS, np.int64) if labels is None else labels
     truth = labels.astype(float) if target is None else target
-    return Asked(truth, labels, split_halves(TRAIN, REST, judged), table)
+    return Question(truth, labels, split_halves(TRAIN, REST, judged), table)
 
 
 def said(check, table, **target):
-    return [each.line() if not isinstance(each, str) else each for each in check(asked(table, **target))]
+    return [each.line() if not isinstance(each, str) else each for each in check(question(table, **target))]
 
 
 def test_digits_of_a_number_are_those_of_its_text():
@@ -154,7 +154,7 @@ def test_neighbours_in_the_file_are_likes_of_a_slow_process_alone():
     order = draw(20).permutation(ROWS)
     train, rest = np.sort(order[:400]), np.sort(order[400:])
     table = cells(a=slow[:, 0], b=slow[:, 1], c=slow[:, 2], d=slow[:, 3], e=slow[:, 4])
-    known = Asked(slow[:, 5], None, [(train, rest)], table)
+    known = Question(slow[:, 5], None, [(train, rest)], table)
     found = check_neighbours(table.numbers, known, train, rest)
     assert (found.kind, found.severity) == ("neighbours", "error")
     mixed = known._replace(target=slow[order, 2])

@@ -70,7 +70,7 @@ def running_total(folder: Path, draw: Draw) -> dict[str, Any]:
     return ahead(folder, draw, lambda sales: sales.cumsum())
 
 
-def year_again(folder: Path, draw: Draw) -> dict[str, Any]:
+def repeated_year(folder: Path, draw: Draw) -> dict[str, Any]:
     """Two months lacked in the last year; those of the year before were put there, raised by 3 %."""
     values = np.column_stack([bakery(draw), bakery(draw)])
     values[1000:1060] = 1.03 * values[636:696]
@@ -404,7 +404,7 @@ FORECAST = (
     LeakSet("busy days that are known ahead", busiest_days, "any", "fresh", "plan7"),
     LeakSet("takings that are known ahead", other_unit, "any", "fresh", "plan7"),
     LeakSet("running total that is known ahead", running_total, "any", "fresh", "plan7"),
-    LeakSet("two months of the year before", year_again, "copies", "fresh"),
+    LeakSet("two months of the year before", repeated_year, "copies", "fresh"),
     LeakSet("curve through weeks", spline_of_weeks, "future", "fresh"),
     LeakSet("prices that are set", clean_prices, None, "fresh"),
     LeakSet("weather to two degrees", clean_weather, None, "fresh"),

@@ -21,7 +21,7 @@ from multiway.auditing.probes import (
     share_explained,
 )
 from multiway.auditing.report import Verdict, finding
-from multiway.auditing.worth import NEAR, Asked
+from multiway.auditing.worth import NEAR, Question
 from multiway.data.findings import quote
 from multiway.errors import Fix, Message
 
@@ -57,44 +57,44 @@ CUT = "is made of the target by cutting it into steps"
 SORTED = "the neighbours of a row in the file are not its likes"
 
 
-def check_parts(asked: Asked) -> Iterator[Verdict]:
+def check_parts(question: Question) -> Iterator[Verdict]:
     """Whether a part of a cell tells the target, such as a digit or a weekday, and more than the whole cell does."""
-    cells, best = asked.cells, dict[str, tuple[float, str, Floats, bool]]()
+    cells, best = question.cells, dict[str, tuple[float, str, Floats, bool]]()
     whole = dict(zip(cells.of_numbers, cells.numbers.T, strict=True))
-    near = {name: asked.gain_near(np.nan_to_num(column), NEAR) for name, column in whole.items()}
+    near = {name: question.gain_near(np.nan_to_num(column), NEAR) for name, column in whole.items()}
     for name, part, is_date, values in parts_of_cells(cells):
         count = len(np.unique(values[np.isfinite(values)]))
         is_part = name not in whole or len(np.unique(whole[name])) >= COARSER * count
-        if count < 2 or not is_part or (asked.labels is None and is_date):
+        if count < 2 or not is_part or (question.labels is None and is_date):
             continue
         is_whole = part == WHOLE
-        sure, gain = (asked.gain_near(values, NEAR),) * 2 if is_whole else asked.gains(values)
-        least = OF_NUMBERS if asked.labels is None else OF_TIME if is_date or is_whole else OF_FORM
+        sure, gain = (question.gain_near(values, NEAR),) * 2 if is_whole else question.gains(values)
+        least = OF_NUMBERS if question.labels is None else OF_TIME if is_date or is_whole else OF_FORM
         if sure > max(least, best.get(name, (0.0,))[0]) and gain >= near.get(name, -1.0) + AHEAD:
             best[name] = (sure, part, values, not is_whole)
     for name, (sure, part, values, is_code) in best.items():
         rule = f"{part} of column {quote(name)} tells the target, and nothing of the thing itself"
-        worth = asked.worth(values, [name], is_code=is_code)
+        worth = question.worth(values, [name], is_code=is_code)
         fix: Message = ("Ask how it was given, and leave it out (", LEAVE, ").")
-        yield finding("parts", "error", f"{rule}: it {_words(asked, sure)}{worth}", fix)
+        yield finding("parts", "error", f"{rule}: it {_words(question, sure)}{worth}", fix)
     if not best:
         yield "no digit, day or sign of a cell tells the target"
 
 
-def _words(asked: Asked, gain: float) -> str:
-    if asked.labels is None:
+def _words(question: Question, gain: float) -> str:
+    if question.labels is None:
         return f"explains {gain:.1%} of the variance of its ranks on rows held out"
     return f"surely removes {gain:.0%} of the commonest class's errors on rows held out"
 
 
-def check_pairs(asked: Asked) -> Iterator[Verdict]:
+def check_pairs(question: Question) -> Iterator[Verdict]:
     """Whether two columns together tell the class without exception, where neither does."""
-    if asked.labels is None:
+    if question.labels is None:
         return
-    cells, labels, parts = asked.cells, asked.labels, asked.parts
+    cells, labels, parts = question.cells, question.labels, question.parts
     numbers = dict(itertools.islice(zip(cells.of_numbers, cells.numbers.T, strict=True), MOST_COLUMNS))
     words = dict(itertools.islice(zip(cells.of_words, cells.words.T, strict=True), MOST_COLUMNS))
-    codes = {name: _binned(column) for name, column in numbers.items()}
+    codes = {name: bin_column(column) for name, column in numbers.items()}
     codes |= {name: pd.factorize(column)[0].astype(np.float64) for name, column in words.items()}
     alone = {name: ProbeErrors.of_codes(column, labels, parts).gain for name, column in codes.items()}
     told = list[tuple[str, str, str, Floats, bool]]()
@@ -109,7 +109,7 @@ def check_pairs(asked: Asked) -> Iterator[Verdict]:
             told.append((one, other, f"{one} and {other}", both, True))
     for one, other, what, values, is_code in told[:3]:
         rule = f"{quote(what)} tells the class without exception, and neither of them alone"
-        rule += asked.worth(values, [one, other], is_code=is_code)
+        rule += question.worth(values, [one, other], is_code=is_code)
         yield finding("pairs", "error", rule, ("Leave one out (", LEAVE, "), or both."))
     if not told:
         yield "no two columns tell the class together"
@@ -119,21 +119,22 @@ def _tells_all(errors: ProbeErrors) -> bool:
     return errors.sure_gain > OF_TIME and errors.gain > ALL and errors.count <= EXACT * errors.rows
 
 
-def _binned(column: Floats) -> Floats:
+def bin_column(column: Floats) -> Floats:
+    """Codes of steps of as many rows; of few values these themselves."""
     is_fine = len(np.unique(column)) > BINS
     codes = pd.qcut(column, BINS, labels=False, duplicates="drop") if is_fine else column
     return pd.factorize(codes)[0].astype(np.float64)
 
 
-def check_names(asked: Asked) -> Iterator[Verdict]:
+def check_names(question: Question) -> Iterator[Verdict]:
     """Whether rows of nearly the same cell share the target though cells around do not: the column names persons."""
-    cells, asked, told = asked.cells, asked._replace(parts=asked.parts[-1:]), list[str]()
-    wide = max(len(asked.parts[-1][0]) // WIDE, 10)
+    cells, question, told = question.cells, question._replace(parts=question.parts[-1:]), list[str]()
+    wide = max(len(question.parts[-1][0]) // WIDE, 10)
     for name, column in zip(cells.of_numbers, cells.numbers.T, strict=True):
         column = np.where(np.isfinite(column), column, -1e300)
         if len(np.unique(column)) >= FEWEST_NAMES:
-            near = asked.gain_near(column, 1)
-            if near > NAMED and asked.gain_near(column, wide) < near - SMOOTH:
+            near = question.gain_near(column, 1)
+            if near > NAMED and question.gain_near(column, wide) < near - SMOOTH:
                 told.append(name)
     for name in told:
         rule = (
@@ -141,26 +142,26 @@ def check_names(asked: Asked) -> Iterator[Verdict]:
         )
         fix: Message = ("Keep such rows in one split (", GROUP, "), and leave the column out (", LEAVE, ").")
         column = cells.numbers[:, cells.of_numbers.index(name)]
-        yield finding("names", "error", f"{rule}, and rows around do not{asked.worth(column, [name])}", fix)
+        yield finding("names", "error", f"{rule}, and rows around do not{question.worth(column, [name])}", fix)
     if not told:
         yield "no column names what rows belong to"
 
 
-def check_ranks(asked: Asked) -> Iterator[Verdict]:
+def check_ranks(question: Question) -> Iterator[Verdict]:
     """Whether a column is a rank or a class of a target of numbers, over all rows or within levels of another one."""
-    cells, target, told = asked.cells, asked.target, dict[str, tuple[str, Floats]]()
+    cells, target, told = question.cells, question.target, dict[str, tuple[str, Floats]]()
     levels = {name: pd.factorize(column)[0] for name, column in zip(cells.of_words, cells.words.T, strict=True)}
     for name, column in zip(cells.of_numbers, cells.numbers.T, strict=True):
         if is_cut(column, target):
             told[name] = CUT, column
         for level, codes in levels.items():
             if name not in told and _is_rank_within(column, target, codes):
-                told[name] = f"is a rank of the target within each {quote(level)}", _binned(column) + BINS * codes
+                told[name] = f"is a rank of the target within each {quote(level)}", bin_column(column) + BINS * codes
     for level, codes in levels.items():
         if is_cut(_by_mean(codes, target), target):
             told[level] = CUT, codes.astype(np.float64)
     for name, (said, values) in told.items():
-        worth = asked.worth(values, [name], is_code=True)
+        worth = question.worth(values, [name], is_code=True)
         yield finding("rank", "error", f"column {quote(name)} {said}{worth}", DROP)
     if not told:
         yield "no column is a rank of the target"
@@ -183,7 +184,7 @@ def _is_rank_within(column: Floats, target: Floats, codes: Ints) -> bool:
 
 
 def check_neighbours(
-    columns: NDArray[np.float64], asked: Asked, train: Ints, rest: Ints, rows: str = "rows"
+    columns: NDArray[np.float64], question: Question, train: Ints, rest: Ints, rows: str = "rows"
 ) -> Verdict | None:
     """Whether the training row that is most like a row held out is its neighbour in the file, and tells its target.
 
@@ -197,17 +198,17 @@ def check_neighbours(
     held, known = thin_rows(rest, MOST_HELD), thin_rows(train, MOST_LEARNT)
     square = np.square(scaled[known]).sum(1) - 2 * scaled[held] @ scaled[known].T
     nearest = known[square.argmin(1)]
-    beside = np.abs(nearest - held) <= NEXT * max(len(train) // len(known), 1)
-    if beside.mean() <= MOSTLY:
+    is_next = np.abs(nearest - held) <= NEXT * max(len(train) // len(known), 1)
+    if is_next.mean() <= MOSTLY:
         return SORTED
     told = (
-        share_explained(asked.target[nearest], asked.target[held])
-        if asked.labels is None
-        else ProbeErrors.of_said([asked.labels[nearest]], asked.labels, [(train, held)]).gain
+        share_explained(question.target[nearest], question.target[held])
+        if question.labels is None
+        else ProbeErrors.of_said([question.labels[nearest]], question.labels, [(train, held)]).gain
     )
     if told <= TOLD:
         return SORTED
-    rule = f"{beside.mean():.0%} of the {rows} held out are most like a training row next to them in the file"
+    rule = f"{is_next.mean():.0%} of the {rows} held out are most like a training row next to them in the file"
     fix: Message = ("Split by time or by stretches (", Fix("read.time", like="NAME"), "), or by groups (", GROUP, ").")
     return finding("neighbours", "error", f"{rule}, which tells {told:.0%} of the target", fix)
 

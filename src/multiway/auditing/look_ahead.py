@@ -212,7 +212,7 @@ def check_known_ahead(targets: Floats, names: Sequence[str], covariates: Mapping
                 places[abs(strength) >= HOLDING].append(said)
             elif series in looked:
                 places[True] += [
-                    f"{name} {said} {label}" for said in _made_of(column, target, total[:, series], season)
+                    f"{name} {said} {label}" for said in _disguises(column, target, total[:, series], season)
                 ]
     rule = "covariates that are said to be known ahead {} the target beyond what its past does"
     if places[True]:
@@ -224,7 +224,7 @@ def check_known_ahead(targets: Floats, names: Sequence[str], covariates: Mapping
     return f"no covariate that is said to be known ahead holds its target in disguise ({len(covariates)} looked at)"
 
 
-def _made_of(column: Floats, target: Floats, total: Floats, season: int) -> Iterator[str]:
+def _disguises(column: Floats, target: Floats, total: Floats, season: int) -> Iterator[str]:
     """In what way a covariate is made of its target, if in any."""
     share = share_made_of(column, target)
     both = np.diff(column), np.diff(target)

@@ -42,7 +42,8 @@ class Faces:
         self.outside.append(np.concatenate([fields, corners.ravel()]))
         if image.ndim == 3 and min(sizes) >= LEAST_SIDE:
             self.points.append(_shrink(image.astype(np.float64).mean(0)))
-        cuts = [slice(cut, -cut if size > 2 * cut else None) for size in sizes for cut in [max(size // 8, 1)]]
+        edges = [(size, max(size // 8, 1)) for size in sizes]
+        cuts = [slice(min(cut, size - 1), -cut if size > 2 * cut else None) for size, cut in edges]
         core = image[(slice(None), *cuts)]  # without an eighth on either side of each axis
         self.inside.append(_fields(core, [tuple(size * part // 4 for part in (1, 2, 3)) for size in core.shape[1:]]))
 

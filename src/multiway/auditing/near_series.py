@@ -1,5 +1,6 @@
 """Near copies among series: whole ones by their bends, stretches and pieces by what their past leaves unexplained."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -205,7 +206,7 @@ class Pieces:
         return np.asarray(total[:, self.size :] - total[:, : -self.size] == self.size)
 
     def _units(self, pieces: Floats) -> Array32:
-        return unit_rows(pieces.reshape(len(pieces), -1))
+        return unit_rows(pieces.reshape(len(pieces), math.prod(pieces.shape[1:])))
 
     def _compare(self, values: Floats, rows: Ints, allowed: NDArray[np.bool_]) -> Floats:
         """The first, the middle and the last piece of each row and every training piece of the series allowed."""

@@ -87,17 +87,18 @@ def parts_of_words(column: Words) -> Iterator[tuple[str, Floats]]:
         return
     yield "the length", np.char.str_len(words).astype(np.float64)
     forms = [re.sub(r"\d", "0", re.sub(r"[^\W\d_]", "a", word)) for word in words]
-    yield "the form of letters and digits", _numbered(forms)
+    yield "the form of letters and digits", number_codes(forms)
     for place in range(min(SIGNS, int(np.char.str_len(words).max()))):
-        yield f"sign {place + 1}", _numbered([word[place : place + 1] for word in words])
+        yield f"sign {place + 1}", number_codes([word[place : place + 1] for word in words])
     for place in range(1, LAST_SIGNS + 1):
-        yield f"sign {place} from the end", _numbered([word[-place : len(word) - place + 1] for word in words])
+        yield f"sign {place} from the end", number_codes([word[-place : len(word) - place + 1] for word in words])
     numbers = [re.findall(r"\d+", word) for word in words]
     ends = np.array([float(found[-1][-1]) if found else np.nan for found in numbers])
     yield "whether its number is odd", ends % 2
 
 
-def _numbered(values: list[str]) -> Floats:
+def number_codes(values: list[str]) -> Floats:
+    """A number for each different text."""
     return pd.factorize(np.array(values, object))[0].astype(np.float64)
 
 

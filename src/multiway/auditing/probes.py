@@ -117,7 +117,7 @@ def first_near(ordered: Floats, queries: Floats, count: int) -> Ints:
         return np.asarray(np.clip(middle - count // 2, 0, len(ordered) - count), np.int64)
     before, after = np.maximum(middle - 1, 0), np.minimum(middle, len(ordered) - 1)
     is_before = queries - ordered[before] <= ordered[after] - queries
-    return np.where(is_before, before, after).astype(np.int64)
+    return np.asarray(np.where(is_before, before, after), np.int64)
 
 
 def votes(known: Floats, labels: Ints, queries: Floats, neighbours: int = NEIGHBOURS) -> Ints:

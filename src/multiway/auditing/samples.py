@@ -17,7 +17,7 @@ from multiway.auditing.near_series import check_near_series, check_pieces
 from multiway.auditing.parts import decimals_of
 from multiway.auditing.probes import class_numbers, split_halves
 from multiway.auditing.report import AuditReport, Verdict
-from multiway.auditing.worth import Asked
+from multiway.auditing.worth import Question
 from multiway.data import Finding
 from multiway.data.findings import quote
 from multiway.data.samples import Cells, Prepared
@@ -119,7 +119,7 @@ def _verdicts(prepared: Prepared[Values, Any], used: Scaler | None) -> Iterator[
     if forms:
         yield check_codes(prepared, forms, "how a series was stored", each=True)
     means = summaries_of(series.inputs, series.columns)
-    yield from check_names(Asked(series.truth * 1.0, series.truth, parts, means))
+    yield from check_names(Question(series.truth * 1.0, series.truth, parts, means))
     faces = Faces()  # the first or last step may tell the class as none inside does, where a trigger was left in
     for values in series.inputs:
         faces.add(values.T)

@@ -27,7 +27,7 @@ from multiway.auditing.near import check_near_rows
 from multiway.auditing.probes import Floats, Ints, Parts, ProbeErrors, upper_bound
 from multiway.auditing.report import AuditReport, Verdict, finding
 from multiway.auditing.samples import as_note, check_codes, check_copies, check_scaling, report_on_samples
-from multiway.auditing.worth import Asked
+from multiway.auditing.worth import Question
 from multiway.data import Finding
 from multiway.data.findings import quote
 from multiway.data.samples import Cells, Prepared, Samples
@@ -79,7 +79,7 @@ def _verdicts(prepared: Prepared[Cells, Any], used: Scaler | None) -> Iterator[V
     copies = copies_of_target(table)
     if copies:
         codes = dict(column_codes(table.inputs))
-        worth = _asked(prepared).worth(codes[copies[0]].astype(np.float64), copies, is_code=True)
+        worth = question_of(prepared).worth(codes[copies[0]].astype(np.float64), copies, is_code=True)
         rule = f"{len(copies)} columns are the target under another name"
         yield finding("copy", "error", rule, ("Leave them out (", NAMED, ")."), [*copies[:-1], copies[-1] + worth])
     else:
@@ -147,25 +147,25 @@ def check_giveaways(prepared: Prepared[Cells, Any], known: Collection[str] = ())
     known: Columns that are said to be the target already.
     """
     table, train, rest = prepared.raw, prepared.rows("train"), _rest(prepared)
-    asked = _asked(prepared)
-    target, _, parts, cells = asked
+    question = question_of(prepared)
+    target, _, parts, cells = question
     numbers = dict(zip(cells.of_numbers, cells.numbers.T, strict=True))
     for name, column in numbers.items():
         if name not in known:
             found = check_column(name, column, target, parts, classes=table.labels is not None)
             found = found or check_mean(name, column, target, table.labels)
             if isinstance(found, Finding) and found.severity == "error":
-                found = dataclasses.replace(found, rule=found.rule + asked.worth(column, [name]))
+                found = dataclasses.replace(found, rule=found.rule + question.worth(column, [name]))
             yield found
     if table.labels is not None:
         yield from check_cells(cells, table.labels, parts, known)
         yield from check_filled(numbers, table.labels)
     else:
-        yield from check_ranks(asked.thin())
+        yield from check_ranks(question.thin())
     if len(table) >= LEAST_ROWS:
-        some = asked._replace(cells=drop_columns(cells, known)).thin()
+        some = question._replace(cells=drop_columns(cells, known)).thin()
         yield from itertools.chain(check_parts(some), check_pairs(some), check_names(some))
-        yield check_neighbours(cells.numbers, asked, train, rest)
+        yield check_neighbours(cells.numbers, question, train, rest)
     yield check_near_rows(cells.numbers, train, rest)
     if table.labels is None:
         words = dict(zip(cells.of_words, cells.words.T, strict=True))
@@ -190,13 +190,13 @@ def drop_columns(cells: Cells, names: Collection[str]) -> Cells:
     )
 
 
-def _asked(prepared: Prepared[Cells, Any]) -> Asked:
+def question_of(prepared: Prepared[Cells, Any]) -> Question:
     """Targets of a table, each half of its training rows judged by the other, and all other rows by both."""
     table, groups = prepared.raw, prepared.raw.groups
     labels = np.zeros(len(table), np.int64) if table.labels is None else table.labels
     own = None if groups is None else probes.class_numbers(groups)
     parts = probes.split_halves(prepared.rows("train"), _rest(prepared), labels, own)
-    return Asked(table.truth.astype(np.float64), table.labels, parts, table.inputs)
+    return Question(table.truth.astype(np.float64), table.labels, parts, table.inputs)
 
 
 def _rest(prepared: Prepared[Cells, Any]) -> Ints:

@@ -30,7 +30,7 @@ DRAWS = 200
 NEAR = 5
 
 
-class Asked(NamedTuple):
+class Question(NamedTuple):
     """A target, the rows by which it is judged, and all inputs: classes have labels, numbers have none."""
 
     target: Floats
@@ -38,7 +38,7 @@ class Asked(NamedTuple):
     parts: Parts
     cells: Cells
 
-    def thin(self) -> "Asked":
+    def thin(self) -> "Question":
         """Fewer rows, evenly chosen."""
         if len(self.target) <= FEW:
             return self
@@ -46,10 +46,10 @@ class Asked(NamedTuple):
         rows = np.unique(np.concatenate([each for part in parts for each in part]))
         places = [(np.searchsorted(rows, learnt), np.searchsorted(rows, judged)) for learnt, judged in parts]
         labels = None if self.labels is None else self.labels[rows]
-        return Asked(self.target[rows], labels, places, self.cells[rows])
+        return Question(self.target[rows], labels, places, self.cells[rows])
 
     @property
-    def wanted(self) -> Floats:
+    def targets(self) -> Floats:
         """`(rows, 1 or classes)`: numbers, or which class a row is of."""
         if self.labels is None:
             return self.target[:, None]
@@ -67,7 +67,7 @@ class Asked(NamedTuple):
         """What so many rows of the nearest cells tell."""
         if self.labels is not None:
             return ProbeErrors.of_column(column, self.labels, self.parts, neighbours).sure_gain
-        said = [mean_near(column[one], self.wanted[one], column[other], neighbours)[:, 0] for one, other in self.parts]
+        said = [mean_near(column[one], self.targets[one], column[other], neighbours)[:, 0] for one, other in self.parts]
         return share_explained(np.concatenate(said), np.concatenate([self.target[other] for _, other in self.parts]))
 
     def worth(self, column: Floats, leave: Collection[str], *, is_code: bool = False) -> str:
@@ -78,7 +78,7 @@ class Asked(NamedTuple):
         learnt, judged = self.parts[-1]
         if len(learnt) < 3 * BINS or len(judged) < 3 * BINS:
             return ""
-        column, wanted = np.where(np.isfinite(column), column, -1e300), self.wanted
+        column, wanted = np.where(np.isfinite(column), column, -1e300), self.targets
         alone = _mean_of_codes if is_code else mean_near
         name, with_it = _score(self, alone(column[learnt], wanted[learnt], column[judged], NEAR))
         design = _design(self.cells, leave, learnt)
@@ -112,15 +112,15 @@ def _design(cells: Cells, leave: Collection[str], learnt: Ints) -> NDArray[np.fl
     return np.asarray(design - design[learnt].mean(0)) if design.shape[1] else design
 
 
-def _score(asked: Asked, said: Floats) -> tuple[str, str]:
+def _score(question: Question, said: Floats) -> tuple[str, str]:
     """Name of the score, and the score with its 95 % interval over rows drawn again."""
-    judged, every = asked.parts[-1][1], np.arange(len(said))
-    draw, name = np.random.default_rng(0), "R²" if asked.labels is None else "AUC" if said.shape[1] == 2 else "ACC"
+    judged, every = question.parts[-1][1], np.arange(len(said))
+    draw, name = np.random.default_rng(0), "R²" if question.labels is None else "AUC" if said.shape[1] == 2 else "ACC"
 
     def measure(rows: Ints) -> float:
-        if asked.labels is None:
-            return max(share_explained(said[rows, 0], asked.target[judged[rows]]), 0.0)
-        labels = asked.labels[judged[rows]]
+        if question.labels is None:
+            return max(share_explained(said[rows, 0], question.target[judged[rows]]), 0.0)
+        labels = question.labels[judged[rows]]
         return (
             _auc(said[rows, 1] - said[rows, 0], labels == 1)
             if name == "AUC"

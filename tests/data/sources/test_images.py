@@ -8,6 +8,7 @@ from PIL import Image
 
 import multiway
 from multiway.data.sources import bytes as limits
+from multiway.data.sources import images as reading
 from multiway.data.sources.images import looks_like_images, read_images
 from multiway.errors import DataError
 from multiway.tasks.images.config import ImageOptions
@@ -144,7 +145,7 @@ def written(path, values, labels=(0, 1)):
 
 def test_an_archive_of_nothing_may_not_unfold_to_what_one_of_images_may(tmp_path, monkeypatch):
     """Before an array is read; all parts count together."""
-    monkeypatch.setattr(limits, "MAX_BYTES", 20_000)
+    monkeypatch.setattr(reading, "SMALL_ARRAYS", 20_000)
     noise = np.random.default_rng(0).integers(0, 256, (512, 32, 32), dtype=np.uint8)
     assert len(read_images(written(tmp_path / "noise.npz", noise))) == 512
     zeros = written(tmp_path / "zeros.npz", np.zeros_like(noise))

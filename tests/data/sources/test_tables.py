@@ -6,6 +6,7 @@ import gzip
 import io
 import lzma
 import random
+import re
 import tracemalloc
 import zipfile
 
@@ -91,7 +92,7 @@ def test_a_parquet_file_of_countless_rows_is_refused_from_its_header(tmp_path):
             writer.write_table(block)
     assert path.stat().st_size < 1_000_000
     text = refusal(path)
-    assert "80,000,000 rows x 1 columns take 640,000,000 bytes, and a table may take 536,870,912" in text
+    assert "80,000,000 rows x 1 columns take 640,000,000 bytes, and a table may take 67,108,864" in text
     assert "(read.max_bytes=640000000)" in text
 
 
@@ -327,3 +328,31 @@ def test_times_of_a_long_table_are_read_once_within_a_block_as_outside_of_it(tmp
         report = check_file(path)
     assert len(calls) == 1
     assert report == check_file(path) and report.summary["encoding"] != "utf-8"
+
+
+SMALL_FILES = {
+    "cells": ("a.csv.gz", lambda: gzip.compress(b"a,b\n" + b"1,2\n" * 3_100_000), r"unpack to 6,200,00\d cells"),
+    "text": (
+        "a.csv.gz",
+        lambda: gzip.compress(b"a,b\n1," + b"x" * 70_000_000),
+        r"unpacks to more than 67,108,864 bytes",
+    ),
+    "zip": ("a.zip", lambda: zipped(b"a,b\n1," + b"x" * 70_000_000), r"unpacks to more than 67,108,864 bytes"),
+    "objects": ("a.jsonl.gz", lambda: gzip.compress(b'{"a":1}\n' * 800_001), r"to more than 800,000 objects"),
+}
+
+
+@pytest.mark.parametrize("name", SMALL_FILES)
+def test_a_small_packed_file_does_not_unfold_to_more_than_memory_of_a_laptop(name, tmp_path):
+    """Each of these took gigabytes; a limit that is set is taken as it is."""
+    file, make, text = SMALL_FILES[name]
+    (tmp_path / file).write_bytes(make())
+    said = refusal(tmp_path / file)
+    assert re.search(text, said) and "Raise max_bytes if that is meant (" in said
+
+
+def test_a_small_parquet_file_does_not_unfold_either(tmp_path):
+    pd.DataFrame({"a": np.zeros(9_000_000)}).to_parquet(tmp_path / "a.parquet")
+    assert "9,000,000 rows x 1 columns take 72,000,000 bytes, and a table may take 67,108,864" in refusal(
+        tmp_path / "a.parquet"
+    )

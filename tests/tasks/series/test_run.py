@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import multiway
-from command import printed
+from command import outcome, printed
 from multiway import workflows
 from multiway.data import datasets
 from multiway.errors import ConfigError, DataError
@@ -144,3 +144,19 @@ def test_a_published_set_is_found_and_has_its_counts(name, counts, real_data, mo
     said = json.loads(printed("check", name, "--json"))
     assert said["summary"]["series"] == sum(counts) == sum(datasets.dataset(name).counts)
     assert said["summary"]["official split"] == "train and test"
+
+
+@pytest.mark.parametrize("steps", [1, 2, 20])
+@pytest.mark.parametrize("kind", ["noise", "gaps", "whole numbers", "one series"])
+def test_an_audit_of_short_series_ends_in_words(steps, kind, tmp_path):
+    draw = np.random.default_rng(0)
+    values = draw.normal(size=(30, steps))
+    if kind == "gaps":
+        values[:, 1:][draw.random((30, steps - 1)) < 0.2] = np.nan
+    if kind == "whole numbers":
+        values = draw.integers(0, 2, (30, steps))
+    if kind == "one series":
+        values = np.repeat(values[:1], 30, 0)
+    np.savez(tmp_path / "short.npz", X=values, y=np.arange(30) % 2)
+    code, out, err = outcome("audit", "series", "--data", tmp_path / "short.npz")
+    assert code in (0, 1) and ("passed: " in out or err.startswith("multiway: error: "))

@@ -23,8 +23,12 @@ from multiway.errors import Fix, OverBudgetError
 
 UNFOLDED, MOST_UNFOLDED = 64, 2**32
 """Times that many small files or a packed array may unfold to more than that, and the bytes where this ends."""
+SMALL, SMALL_SHEETS, SMALL_ARRAYS, TIMES = 2**26, 2**24, 2**27, 10
+"""What a small file may unfold to as text, XML and arrays, and that many times its bytes where these are more."""
+CELLS, OBJECTS = 6_000_000, 800_000
+"""What a small packed text may hold: each takes a hundred bytes in memory, however few it takes in the file."""
 ZIP = b"PK\x03\x04"
-MAX_COLUMNS = 100_000
+MAX_COLUMNS = 60_000
 XZ_MEMORY = 2**28
 """What the dictionary of an xz stream may take."""
 BROKEN = (OSError, EOFError, RuntimeError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
@@ -116,11 +120,17 @@ def check_folder(path: str | Path, most: int = MAX_FILES) -> None:
                     )
 
 
+def unfolded(limit: int, present: int, least: int = SMALL) -> int:
+    """Bytes that a file of so many may unfold to: a limit that was set, else the usual one, and less where few are."""
+    return limit if limit != MAX_BYTES else min(limit, max(least, TIMES * present))
+
+
 def unpack_bytes(raw: bytes, limit: int, findings: Findings) -> bytes:
     """Undo gzip, bzip2, xz, Zstandard, or a ZIP archive of one file; other bytes are themselves."""
     form, room = _form_of(raw), free_memory() // 3
     if form is None:
         return raw
+    is_usual, limit = limit == MAX_BYTES, unfolded(limit, len(raw))
     try:
         content = FORMS[form][1](raw, min(limit, room) + 1)
     except _Several as error:
@@ -134,12 +144,15 @@ def unpack_bytes(raw: bytes, limit: int, findings: Findings) -> bytes:
     if len(content) > room:
         rule = f"it unpacks to more than {room / 1e9:.2g} GB, a third of the free memory"
         raise findings.fatal("memory", rule, "Write it as Parquet, or keep fewer rows.")
+    cells = content.count(b"\n") + max(map(content.count, (b",", b";", b"\t", b"|"))) if is_usual else 0
+    if cells > max(CELLS, len(raw)):
+        raise too_large(f"its {len(raw):,} bytes unpack to {cells:,} cells", len(content) + 1, findings)
     return content
 
 
-def allowance(given: int | None, present: int) -> int:
+def allowance(given: int | None, present: int, least: int | None = None, times: int = UNFOLDED) -> int:
     """Bytes that images may unfold to: what is given, else the usual, and more where many bytes are there."""
-    return min(MOST_UNFOLDED, max(MAX_BYTES, UNFOLDED * present)) if given is None else given
+    return min(MOST_UNFOLDED, max(least or MAX_BYTES, times * present)) if given is None else given
 
 
 def first_bytes(path: Path, size: int) -> bytes:

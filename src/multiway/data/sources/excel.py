@@ -12,7 +12,7 @@ import pandas as pd
 
 from multiway.data.findings import Findings, Place, list_some, quote
 from multiway.data.options import FileOptions
-from multiway.data.sources.bytes import ZIP, check_columns, too_large
+from multiway.data.sources.bytes import SMALL_SHEETS, ZIP, check_columns, too_large, unfolded
 from multiway.data.sources.cells import unescape
 from multiway.data.sources.columns import RawTable
 from multiway.data.sources.titles import LOOK, is_data, rows_above, words_on_titles
@@ -58,8 +58,8 @@ def _parts(raw: bytes) -> list[zipfile.ZipInfo]:
 def read_workbook(raw: bytes, options: FileOptions, findings: Findings) -> RawTable:
     """Read a sheet: its first row are the names, and rows are called as Excel calls them."""
     needed = sum(part.file_size for part in _parts(raw))
-    if needed > options.max_bytes:
-        raise too_large(f"it unpacks to {needed:,} bytes, and a table may take {options.max_bytes:,}", needed, findings)
+    if needed > (most := unfolded(options.max_bytes, len(raw), SMALL_SHEETS)):
+        raise too_large(f"it unpacks to {needed:,} bytes, and it may to {most:,}", needed + 1, findings)
     _check_characters(raw, findings)
     cells = _cells(raw, options, findings)
     top = above(cells)

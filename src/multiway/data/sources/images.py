@@ -16,7 +16,7 @@ from multiway.data.matching import positions
 from multiway.data.options import MAX_BYTES, PictureOptions, compose
 from multiway.data.samples import SPLIT_OF, SPLITS, Samples
 from multiway.data.sources.arrays import Archive, check_bytes, labels_in, name_rows, pairs_of, read_npy
-from multiway.data.sources.bytes import allowance
+from multiway.data.sources.bytes import SMALL_ARRAYS, TIMES, allowance
 from multiway.data.sources.frames import pair_of
 from multiway.data.sources.pictures import (
     Bytes,
@@ -182,7 +182,7 @@ def _join_parts(values: Mapping[str, Bytes], source: str, **known: Any) -> Sampl
 def _read_archive(path: Path, options: PictureOptions) -> Samples[Bytes]:
     """Read images and labels of a .npz: one pair of arrays, or one for each part."""
     where = quote(path.name, 80)
-    limit = allowance(options.max_bytes, path.stat().st_size)
+    limit = allowance(options.max_bytes, path.stat().st_size, SMALL_ARRAYS, TIMES)
     archive = Archive(path, limit, where)
     pairs = pairs_of(archive)
     if not pairs:

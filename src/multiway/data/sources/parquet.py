@@ -14,7 +14,7 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, list_some, quote
-from multiway.data.sources.bytes import check_columns, check_memory, spend, too_large
+from multiway.data.sources.bytes import check_columns, check_memory, spend, too_large, unfolded
 from multiway.errors import DataError, in_a_line
 
 ROWS = "rows of a series"
@@ -34,6 +34,7 @@ def is_parquet(path: Path) -> bool:
 
 def read_parquet(path: Path, limit: int, findings: Findings) -> pd.DataFrame:
     """Read a file whose cells take no more bytes than the limit and whose text is sound."""
+    limit = unfolded(limit, path.stat().st_size)
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
             names = file.schema_arrow.names

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from multiway.data.findings import Findings, Place, list_some
 from multiway.data.options import SequenceOptions
 from multiway.data.sources.arrays import Archive
-from multiway.data.sources.bytes import free_memory
+from multiway.data.sources.bytes import SMALL_ARRAYS, free_memory, unfolded
 from multiway.data.sources.cells import as_text
 from multiway.errors import DataError, Fix
 
@@ -146,7 +146,8 @@ def read_npz(path: Path, options: SequenceOptions, findings: Findings) -> Sequen
 
     The longer one of the last two axes is time, wherever it stands, unless that is said.
     """
-    archive = Archive(path, options.max_bytes, findings.source)
+    limit = unfolded(options.max_bytes, path.stat().st_size, SMALL_ARRAYS)
+    archive = Archive(path, limit, findings.source)
     if set(archive.names) >= set(OFFICIAL):
         train, test = (_pair(archive, f"X_{part}", f"y_{part}", options, findings) for part in PARTS)
         return join_series(train, test, findings.source)

@@ -6,6 +6,7 @@ import dataclasses
 import gzip
 import itertools
 import json
+import sys
 import zlib
 from collections.abc import Generator, Iterator
 from functools import partial
@@ -20,6 +21,8 @@ from multiway.data.findings import Findings, Place, Unreadable, once, quote
 from multiway.data.options import FileOptions
 from multiway.data.sources.bytes import BROKEN as PACKING_BROKEN
 from multiway.data.sources.bytes import (
+    MAX_BYTES,
+    OBJECTS,
     ZIP,
     bytes_of,
     check_columns,
@@ -28,6 +31,7 @@ from multiway.data.sources.bytes import (
     read_bytes,
     spend,
     too_large,
+    unfolded,
     unpack_bytes,
     within,
 )
@@ -240,8 +244,13 @@ def read_lines(path: Path, limit: int, findings: Findings) -> Generator[tuple[in
             is_packed = file.read(2) == b"\x1f\x8b"
             file.seek(0)
             lines: Any = gzip.open(file) if is_packed else file
+            size = path.stat().st_size
+            most = max(OBJECTS, size) if is_packed and limit == MAX_BYTES else sys.maxsize
             with lines:
-                yield from objects_of(lines, limit if is_packed else path.stat().st_size, findings)
+                for count, each in enumerate(objects_of(lines, unfolded(limit, size) if is_packed else size, findings)):
+                    if count == most:
+                        raise too_large(f"its {size:,} bytes unpack to more than {most:,} objects", 2 * limit, findings)
+                    yield each
     except (OSError, EOFError, zlib.error) as error:
         raise findings.fatal("unreadable", f"it cannot be read ({error})", "Write or copy it again.") from None
 

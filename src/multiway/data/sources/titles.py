@@ -12,6 +12,8 @@ from multiway.data.sources.forms import looks_like_time
 
 LOOK = 40
 """Rows that are looked at."""
+WIDE = 1000
+"""Columns that are looked at."""
 MOST = 20
 """Rows that may stand above a header."""
 SHOWN = re.compile(r"[+-]?[\d.,]*\d[\d.,]*")
@@ -82,8 +84,8 @@ def is_data(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     steps = {round(b - a, 9) for a, b in itertools.pairwise(numbers)}
     if not columns or NAMES & {*map(str.lower, names)} or (len(numbers) > 2 and len(steps) == 1 and steps.pop() > 0):
         return False
-    verdicts = list(itertools.starmap(_is_cell, zip(names, columns, strict=True)))
-    return False not in verdicts and 2 * verdicts.count(True) >= len(names)
+    verdicts = [*itertools.starmap(_is_cell, itertools.islice(zip(names, columns, strict=True), WIDE))]
+    return False not in verdicts and 2 * verdicts.count(True) >= len(verdicts)
 
 
 def _is_cell(name: str, cells: Sequence[str]) -> bool | None:

@@ -79,8 +79,9 @@ class Regular:
             months = MONTHS[self.name.lstrip("B")[0]] * self.offset.n
             return (12 * wall.year + wall.month - 1).to_numpy(np.int64) // months
         length = pd.Timedelta(weeks=self.offset.n) if self.name == "W" else self.length
-        unit = "ns" if wall.unit == "ns" or length.as_unit("ns").value % 1000 else "us"  # ns end in 1677 and 2262
-        return wall.as_unit(unit).asi8 // length.as_unit(unit)._value
+        if wall.unit != "ns" and length.value % 1000 == 0:  # nanoseconds end in 1677 and 2262
+            return wall.as_unit("us").asi8 // (length.value // 1000)
+        return wall.as_unit("ns").asi8 // length.value
 
     def times(self, first: pd.Timestamp, end: pd.Timestamp | int) -> pd.DatetimeIndex:
         """Times from one on, up to the last or so many."""
