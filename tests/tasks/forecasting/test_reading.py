@@ -446,7 +446,9 @@ def test_kinds_of_columns_in_frames():
     frame = wide(q=pd.array([1, None] * 20, dtype="Int64"), r=pd.array(["2.5"] * 40, dtype="str"))
     panel = read_panel(frame, ReadOptions(missing="mask"))
     assert panel.values[0].tolist()[1:] == [1.0, 2.5]
-    for column in ([True] * 40, pd.date_range("2020", periods=40), [[1]] * 40):
+    dated = read_panel(wide(q=pd.date_range("2020", periods=40)))
+    assert dated.names == ("p", "r") and "columns q hold other times and are left out." in dated.notes
+    for column in ([True] * 40, [[1]] * 40):
         with pytest.raises(DataError, match=r"columns hold words, not numbers: column 'q'"):
             read_panel(wide(q=column))
     with pytest.raises(DataError, match=r"more digits than float64 keeps: row 0, column 'q'"):
