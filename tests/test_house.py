@@ -24,8 +24,8 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 66_500,
-    "functions": 4_400,
+    "lines": 67_200,
+    "functions": 4_430,
     "files with one reader": 22,
     "participle names": 49,
     "formatter switched off": 2,

@@ -103,15 +103,16 @@ def test_an_explanation_of_changed_data_is_refused_or_rests_on_none(made, tmp_pa
     for change in changes:
         change()
         try:
-            again = outcome("explain", made.run)
-            assert again == usual or (
-                again[:2] == (1, "") and is_one_line(again[2], "is not the data of the training any more. Restore it.")
+            got = outcome("explain", made.run)
+            assert got == usual or (
+                got[:2] == (1, "") and is_one_line(got[2], "is not the data of the training any more. Restore it.")
             )
         finally:
             if made.tiny.data.is_dir():
                 shutil.rmtree(made.tiny.data)
             shutil.copytree(tmp_path / "kept", made.tiny.data.parent, dirs_exist_ok=True)
-    assert outcome("explain", made.run) == usual and usual[0] == 0
+    assert outcome("explain", made.run) == usual
+    assert usual[0] == 0 or made.tiny.task == "spectra"  # of another package, which explains nothing
 
 
 @of_two("made", TASKS)

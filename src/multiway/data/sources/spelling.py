@@ -324,10 +324,18 @@ def read_signed_numbers(frame: pd.DataFrame, spelling: Spelling, findings: Findi
     for name, sign in signs.items():
         said = "parentheses stand for a minus" if sign == "()" else f"numbers stand without their {sign}"
         findings.add("signs", "note", f"{said} in column '{name}'")
+    separated = read_separated(columns, signs, spelling, findings)
+    return {**changed, **separated}
+
+
+def read_separated(
+    columns: Mapping[str, pd.Series], signs: Mapping[str, str], spelling: Spelling, findings: Findings
+) -> dict[str, pd.Series]:
+    """Those of some columns whose numbers have thousands or decimals that are no points, by all cells of a column."""
     commas, points, dots = dict[str, pd.Series](), dict[str, pd.Series](), dict[str, pd.Series]()
-    others = {name: odd for name, column in columns.items() if (odd := _cells_without_digits(column)) is not None}
+    words = {name: odd for name, column in columns.items() if (odd := _cells_without_digits(column)) is not None}
     for name, cells in columns.items():
-        column = cells.drop(others[name].index) if name in others else cells
+        column = cells.drop(words[name].index) if name in words else cells
         is_sure = spelling.decimal == "." or signs.get(name, "") in [*MONEY]
         if spelling.decimal != "." and has_form(column, COMMA, WITH_BOTH if spelling.decimal == "auto" else COMMA):
             commas[name] = plain_numbers(column, ".", ",")
@@ -350,8 +358,8 @@ def read_signed_numbers(frame: pd.DataFrame, spelling: Spelling, findings: Findi
     if points:
         findings.add("thousands", "note", f"commas separate thousands in columns {list_some(points)}")
     read = {**commas, **points, **dots}
-    odd = {name: pd.concat([read[name].map(repr), others[name]]).sort_index() for name in others if name in read}
-    return {**changed, **read, **odd}
+    kept = {name: pd.concat([read[name].map(repr), words[name]]).sort_index() for name in words if name in read}
+    return {**read, **kept}
 
 
 def _cells_without_digits(column: pd.Series) -> pd.Series | None:

@@ -214,8 +214,9 @@ def answer_of_prometheus(item: dict[str, Any]) -> pd.DataFrame | None:
     try:
         rows = [
             (_name_of_metric(dict(each["metric"])), pd.Timestamp(float(time), unit="s"), float(value))
-            for each in data["result"] for time, value in each["values"]
-        ]  # fmt: skip
+            for each in data["result"]
+            for time, value in each["values"]
+        ]
     except (LookupError, TypeError, ValueError, OverflowError):
         return None
     return pd.DataFrame(rows, columns=["series", "time", "value"])
