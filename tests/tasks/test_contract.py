@@ -112,6 +112,7 @@ def test_an_explanation_of_changed_data_is_refused_or_rests_on_none(made, tmp_pa
                 shutil.rmtree(made.tiny.data)
             shutil.copytree(tmp_path / "kept", made.tiny.data.parent, dirs_exist_ok=True)
     assert outcome("explain", made.run) == usual
+    shutil.rmtree(made.run / "explanation", ignore_errors=True)
     assert usual[0] == 0 or made.tiny.task == "spectra"  # of another package, which explains nothing
 
 

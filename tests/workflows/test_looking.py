@@ -23,7 +23,7 @@ from tasks.tiny import people
         ("empty.csv", "", "forecast"),
         ("scans.csv", "file,kind\na.nii.gz,x\n", "volumes"),
         ("series.csv", "path,label\nfolder-a,x\n", "volumes"),
-        ("datalist.json", "{}", "volumes"),
+        ("datalist.json", '{"training": [{"image": "a.nii.gz", "label": 0}]}', "volumes"),
         ("closes.csv", "ticker,date,open,close\nA,2024-01-02,3,4\n", "stocks"),
         ("long.csv", "unique_id,ds,y\nA,2024-01-02,3\n", "forecast"),
     ],

@@ -143,12 +143,20 @@ def audit_command(
         ),
     ] = None,
     data: AuditedData = None,
-    train: Annotated[Path | None, _array("Training rows, or their indices in --data.")] = None,
-    test: Annotated[Path | None, _array("Test rows, or their indices in --data.")] = None,
-    labels: Annotated[Path | None, _array("Target of each row: of --data, or of --train and then --test.")] = None,
-    groups: Annotated[Path | None, _array("What each row belongs to, such as a patient.")] = None,
-    times: Annotated[Path | None, _array("When each row was.")] = None,
-    coordinates: Annotated[Path | None, _array("Where each row was: (rows, axes).")] = None,
+    train: Annotated[
+        Path | None, _array("Training rows, or their indices in --data; a task is audited if not given.")
+    ] = None,
+    test: Annotated[
+        Path | None, _array("Test rows, or their indices in --data; a task is audited if not given.")
+    ] = None,
+    labels: Annotated[
+        Path | None, _array("Target of each row: of --data, or of --train and then --test; not looked at if not given.")
+    ] = None,
+    groups: Annotated[
+        Path | None, _array("What each row belongs to, such as a patient; not looked at if not given.")
+    ] = None,
+    times: Annotated[Path | None, _array("When each row was; not looked at if not given.")] = None,
+    coordinates: Annotated[Path | None, _array("Where each row was: (rows, axes); not looked at if not given.")] = None,
     recipe: Recipe = None,
     sets: Sets = None,
     *,

@@ -119,4 +119,4 @@ def test_explanations_are_of_the_requested_model(run, tmp_path):
     assert list(map(vars, other.tickers[0].texts)) == list(map(vars, item.texts))
     said = printed("explain", run.folder.path, "--model", "tfidf", "--date", day, "--out", tmp_path / "out")
     assert said.startswith("Answer: bag of words, ") and "falls without them: prices" in said
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"texts.csv", "stocks.csv"}
+    assert {path.name for path in (tmp_path / "out").glob("[!.]*")} == {"texts.csv", "stocks.csv"}

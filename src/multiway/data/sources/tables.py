@@ -197,13 +197,18 @@ def load_lines(path: Path, limit: int, findings: Findings) -> RawTable:
     if len(rows) == 1 and (answered := answer_of_prometheus(*rows.values())) is not None:
         return RawTable.whole(answered)
     named = [
-        {sound_text(name): json.dumps(value) if isinstance(value, dict | list) else value for name, value in each}
+        {sound_text(name): json.dumps(value) if _is_nested(value) else value for name, value in each}
         for each in map(dict.items, rows.values())
     ]
     frame = pd.DataFrame(named, dtype=object)
     numbers = [name for name in frame.columns if pd.api.types.infer_dtype(frame[name], skipna=False) in NUMBERS]
     frame[numbers] = frame[numbers].infer_objects()
     return RawTable.whole(frame, list(rows))
+
+
+def _is_nested(value: object) -> bool:
+    """Whether a cell is an object, or a list of other things than numbers and texts."""
+    return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(one, dict | list) for one in value))
 
 
 def answer_of_prometheus(item: dict[str, Any]) -> pd.DataFrame | None:

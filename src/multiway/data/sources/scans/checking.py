@@ -33,8 +33,9 @@ def looks_like_volumes(path: str | Path) -> bool:
     """Whether a path is a scan, a MedMNIST file, a folder, a datalist, or a table with a column of scans."""
     path = Path(path)
     if path.is_dir():
-        files = [file for file in path.iterdir() if file.is_file() and not file.name.startswith(".")]
-        return not files or any(file.suffix.lower() not in TEXTS for file in files)
+        entries = [entry for entry in path.iterdir() if not entry.name.startswith(".")]
+        others = {*TEXTS, *TABLES, ".jsonl", ".parquet"}
+        return not entries or any(entry.is_dir() or entry.suffix.lower() not in others for entry in entries)
     if is_scan(path) or foreign_form(path) or (path.suffix.lower() == ".json" and may_be_datalist(path)):
         return True
     if path.suffix.lower() not in TABLES:
