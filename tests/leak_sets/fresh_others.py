@@ -145,7 +145,10 @@ def offset_of_person(folder: Path, draw: Draw) -> dict[str, Any]:
 
 def overlapped_gain(folder: Path, draw: Draw) -> dict[str, Any]:
     """Windows that move by a third, each at its own gain and offset, drawn at random."""
-    change = lambda part: part * draw.uniform(0.5, 2) + draw.normal()  # noqa: E731
+
+    def change(part):
+        return part * draw.uniform(0.5, 2) + draw.normal()
+
     return strange_series.written(folder, *strange_series.windows(draw, 90, 30, 3, change))
 
 
