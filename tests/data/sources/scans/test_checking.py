@@ -131,5 +131,13 @@ def test_a_missing_source_is_a_finding(tmp_path):
 def test_what_looks_like_volumes(name, content, expected, tmp_path):
     (tmp_path / name).write_bytes(content)
     assert looks_like_volumes(tmp_path / name) is expected
-    assert looks_like_volumes(tmp_path) is True
     assert looks_like_volumes(tmp_path / "absent.csv") is False
+
+
+def test_a_folder_of_tables_alone_holds_no_scans(tmp_path):
+    assert looks_like_volumes(tmp_path)
+    (tmp_path / "labels.csv").write_bytes(b"path,label\nx/1.nii.gz,0\n")
+    (tmp_path / "notes.parquet").write_bytes(b"PAR1")
+    assert not looks_like_volumes(tmp_path)
+    (tmp_path / "x").mkdir()
+    assert looks_like_volumes(tmp_path)
