@@ -24,7 +24,7 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 67_200,
+    "lines": 67_220,
     "functions": 4_430,
     "files with one reader": 22,
     "participle names": 49,
