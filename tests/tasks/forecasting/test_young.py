@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 import torch
+from scipy.stats import t as student
 
 from command import outcome
 from multiway.errors import DataError, MultiwayWarning
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting.encode import prepare_panel
+from multiway.tasks.forecasting.intervals import bands_of_errors, no_narrower
 from multiway.tasks.forecasting.page import report
 from multiway.tasks.forecasting.task import TASK
 from report_pages import Page
@@ -153,6 +155,45 @@ def test_its_forecast_has_bands_on_its_own_scale(run):
     assert table["multiway"].between(values.min() - values.std(), values.max() + values.std()).all()
     width = table["multiway-hi-80"] - table["multiway-lo-80"]
     assert (width > 0).all() and (width < 8 * values.std()).all()
+
+
+@pytest.mark.parametrize("rows", [2, 3, 10])
+def test_its_bands_are_no_narrower_than_its_own_values_suggest(rows):
+    frame = grown(rows)
+    with pytest.warns(MultiwayWarning):
+        run = fitted(frame, read=MASK, network=False)
+    table = forecast(run, frame).query("unique_id == 'series 1'")
+    values = frame["series 1"].dropna()
+    spread = max(values.std(), values.diff().std(ddof=0))
+    for level in (80, 95):
+        least = 2 * student.ppf((1 + level / 100) / 2, rows - 1) * spread * np.sqrt(1 + 1 / rows)
+        above = table[f"multiway-hi-{level}"] - table["multiway"]  # below, no forecast is negative
+        assert (2 * above >= least * (1 - 1e-6)).all()
+
+
+@pytest.mark.parametrize("values", [[25.0], [25.0, 25.0, 25.0]])
+def test_one_that_never_changed_is_as_uncertain_as_others_in_proportion(values):
+    frame = grown(len(values))
+    frame.loc[300 - len(values) :, "series 1"] = values
+    with pytest.warns(MultiwayWarning):
+        run = fitted(frame, read=MASK, network=False)
+    table = forecast(run, frame).query("unique_id == 'series 1'")
+    train = frame[["series 0", "series 2"]][:180]
+    part = np.median(train.std(ddof=0) / train.mean())
+    least = student.ppf(0.9, 1) * 25 * part * np.sqrt(2) * np.sqrt(1.5)
+    assert table["multiway"].tolist() == pytest.approx([25.0] * 4, rel=0.2)
+    assert (table["multiway-hi-80"] - table["multiway"] >= least * (1 - 1e-6)).all()
+
+
+def test_bands_of_a_few_values_grow_with_the_steps_as_those_of_others():
+    errors = np.random.default_rng(0).standard_normal((4, 2, 200)).astype(np.float32).cumsum(0)
+    errors[:, 1] = np.nan
+    before = bands_of_errors(errors, (80.0,), 4)
+    after = no_narrower(before, {1: np.array([0.0, 10.0, 20.0, 5.0])})
+    own, old = after.offsets[-1, :, 1].numpy(), before.offsets[-1, :, 1].numpy()
+    np.testing.assert_allclose(own / own[0], old / old[0], rtol=ROUNDING32)
+    assert own[0] > 10 and torch.equal(after.offsets[:, :, 0], before.offsets[:, :, 0])
+    assert torch.equal(no_narrower(before, {1: np.array([0.0, 1e-9])}).offsets, before.offsets)
 
 
 def test_the_bands_of_the_others_are_as_they_were(run):

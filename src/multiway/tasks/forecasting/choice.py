@@ -30,7 +30,7 @@ from multiway.tasks.forecasting.held_out import (
     stretches,
     weights_by_age,
 )
-from multiway.tasks.forecasting.intervals import fit_bands
+from multiway.tasks.forecasting.intervals import fit_bands, no_narrower
 from multiway.tasks.forecasting.windows import where_others
 from multiway.tasks.options import AUTO
 from multiway.tasks.protocol import OURS, Row
@@ -104,6 +104,7 @@ def decide(
     _set_weights(model, chosen)
     spread = model.spread if "network" in model.used() and has_quantiles(model.network) else None
     bands = fit_bands([_with_answer(model, part, spread) for part in parts], config.levels, len(model.names) + 1)
+    bands = {name: no_narrower(each, prepared.few) for name, each in bands.items()} if prepared.young else bands
     training = prepared.windows["train"].of_targets()
     learnt, causes = (~training.never_observed).numpy(), bands[OURS].causes
     few = torch.tensor(bands[OURS].by_student(config.levels, learnt)) * int(learnt.sum())

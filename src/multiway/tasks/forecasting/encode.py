@@ -33,7 +33,7 @@ from multiway.tasks.forecasting.processes import join_scalers, join_words, on_ti
 from multiway.tasks.forecasting.read import describe_source, later_panel, options_of_training, read_panel
 from multiway.tasks.forecasting.ridge import ChosenRidge, choose_ridge
 from multiway.tasks.forecasting.sizes import LONGEST, Borders, fitting, usual_borders, usual_horizon, usual_lookback
-from multiway.tasks.forecasting.splitting import borders_of, first_scored, until, whole_borders, young_series
+from multiway.tasks.forecasting.splitting import FEWEST, borders_of, first_scored, until, whole_borders, young_series
 from multiway.tasks.forecasting.trends import Trend
 from multiway.tasks.forecasting.windows import Windows, all_windows, rows_observed, split_windows
 from multiway.training.processes import join_arrays as of_all
@@ -263,6 +263,26 @@ class PreparedPanel:
                 yield from (vintages.row, vintages.series, vintages.since, vintages.values)
         if (others := self.panel.others) is not None:
             yield from (others.names, others.ends.numpy(), others.values.numpy())
+
+    @property
+    def few(self) -> dict[int, NDArray[np.float64]]:
+        """The last values that scale each young series, in scaled units, by its place among the targets.
+
+        One that never changes is taken to vary as far as the usual other series, in proportion to its size.
+        """
+        first, since = self.windows["train"], self.windows["test"].since
+        if since is None:
+            return {}
+        scaler, start = self.scaler.last(first.num_targets), self.panel.num_variates - first.num_targets
+        young, most, found = np.isin(self.panel.names[start:], self.young), max(first.lookback, FEWEST), {}
+        parts = scaler.std / np.maximum(np.abs(scaler.mean), scaler.std)
+        for place in np.flatnonzero(young).tolist():
+            values = self.panel.values[: int(since[start + place]), start + place]
+            values = values[~np.isnan(values)][-most:]
+            if (values == values[0]).all():
+                values = values[0] + np.median(parts[~young]) * values[0] * np.array([-1, 1])
+            found[place] = (values - scaler.mean[place]) / scaler.std[place]
+        return found
 
     @property
     def refit_rows(self) -> dict[str, int]:

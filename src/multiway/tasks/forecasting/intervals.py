@@ -1,7 +1,7 @@
 """Bands of forecasts, fitted on their errors out of time."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -123,6 +123,27 @@ def bands_of_errors(
         offsets = np.where(apart, _each_tail(errors, rising, steps, offsets), offsets)
     shares = torch.tensor(_shares(rising), dtype=torch.float64)
     return Bands(shares, torch.from_numpy(offsets), few, usual, usual_spread, slopes)
+
+
+def no_narrower(bands: Bands, few: Mapping[int, NDArray[np.float64]]) -> Bands:
+    r"""Bands of series of which there are n values alone, at least as wide as these suggest.
+
+    $$|o_{ph}| \ge |t_{n-1}(p)| \, \sigma \sqrt{1 + 1/n} \; |o_{ph} / o_{p1}|$$
+
+    σ is the larger one of the deviation of the values and of the size of their steps; growth over the steps is as it
+    is in other series.
+
+    few: Values in scaled units, two or more, by the place of their series.
+    """
+    from scipy.special import stdtrit  # takes longer to import than most of what is here
+
+    offsets, shares = bands.offsets.clone().numpy(), bands.shares.numpy()
+    for place, values in few.items():
+        spread, size = max(values.std(ddof=1), np.diff(values).std()), np.abs(offsets[..., place])
+        growth = np.divide(size, size[:, :1], out=np.ones_like(size), where=size[:, :1] > 0)
+        radii = np.abs(stdtrit(len(values) - 1, shares)) * spread * np.sqrt(1 + 1 / len(values))
+        offsets[..., place] = np.sign(shares - 0.5)[:, None] * np.maximum(size, radii[:, None] * growth)
+    return bands._replace(offsets=torch.from_numpy(offsets))
 
 
 def slopes_of_covariates(errors: Errors, known: Tensor, steps: int) -> Tensor:

@@ -153,5 +153,5 @@ def words_on_young(names: Sequence[str]) -> str:
     return (
         f"{list_some(names)}: no value in the training rows, so nothing is learnt there; the forecast is by what the "
         f"other series taught, on the scale of the values before the test rows, at least a season and {FEWEST} of "
-        "them, and scored after these"
+        "them, and scored after these; its bands are at least as wide as its last values suggest"
     )
