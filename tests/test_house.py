@@ -24,9 +24,9 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 67_220,
-    "functions": 4_430,
-    "files with one reader": 22,
+    "lines": 67_440,
+    "functions": 4_440,
+    "files with one reader": 23,
     "participle names": 49,
     "formatter switched off": 2,
 }

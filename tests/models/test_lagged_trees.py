@@ -87,10 +87,10 @@ def test_steps_that_are_not_known_teach_nothing(monkeypatch):
 
 
 def test_many_examples_are_drawn_the_same_each_time(monkeypatch):
-    monkeypatch.setattr(lagged_trees, "EXAMPLES", 211)
+    monkeypatch.setattr(lagged_trees.LaggedTrees, "examples", 211)
     (model, past, _), (twin, *_) = fitted(), fitted()
     assert torch.equal(model(past), twin(past))
-    monkeypatch.setattr(lagged_trees, "EXAMPLES", 10_000)
+    monkeypatch.setattr(lagged_trees.LaggedTrees, "examples", 10_000)
     assert not torch.equal(model(past), fitted()[0](past))
 
 

@@ -17,6 +17,8 @@ EXTRAS = {
     "text": "a MiniLM as the encoder of texts",
     "trees": "boosted trees as candidates",
     "arima": "ETS, Theta and ARIMA as candidates",
+    "lightgbm": "LightGBM as a candidate of forecasts",
+    "fracast": "Fracast-0, which forecasts without a training, as a candidate",
     "tune": "`multiway tune`",
     "tensorboard": "curves of a training in TensorBoard",
     "trackio": "curves of a training in trackio",

@@ -1,4 +1,4 @@
-"""Gradient-boosted regression trees as buffers: fitted by scikit-learn, stored and evaluated without pickle."""
+"""Gradient-boosted regression trees as buffers: fitted by a library, stored and evaluated without it or pickle."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,6 +13,8 @@ from multiway.lazy import load_extra
 
 Nodes = Mapping[str, NDArray[Any]] | NDArray[np.void]
 """Nodes of one tree by field: feature, threshold, left, right and value; a leaf is its own child."""
+DEPTH = 6
+"""Of LightGBM's trees: a row takes as many steps through all of them."""
 ROWS = 8192
 """Rows that walk through all trees at once."""
 
@@ -50,6 +52,17 @@ class TreeEnsemble(nn.Module):
         trees = [[nodes_of(tree.nodes) for tree in group] for group in fitted._predictors]
         self.set_trees(trees, fitted._baseline_prediction)
         return {"rounds": len(trees)}
+
+    def fit_by_lightgbm(self, x: Tensor, y: Tensor, seed: int = 0, smallest: int = 20) -> None:
+        """Boost as many trees as there is room for with LightGBM, of squared errors, and keep their nodes."""
+        lightgbm = load_extra("lightgbm", "a model of LightGBM's trees", "lightgbm")
+        rounds, _, room = self.value.shape
+        sizes = {"num_leaves": (room + 1) // 2, "max_depth": DEPTH, "min_data_in_leaf": smallest}
+        how = {"seed": seed, "deterministic": True, "force_row_wise": True, "num_threads": torch.get_num_threads()}
+        examples = lightgbm.Dataset(x.numpy(), y.double().numpy())
+        fitted = lightgbm.train({"objective": "l2", "verbosity": -1, **sizes, **how}, examples, rounds).dump_model()
+        trees = [[nodes_of_lightgbm(tree["tree_structure"])] for tree in fitted["tree_info"]]
+        self.set_trees(trees, np.zeros(1))
 
     @torch.no_grad()
     def set_trees(self, trees: Sequence[Sequence[Nodes]], start: NDArray[np.float64]) -> None:
@@ -110,3 +123,16 @@ def nodes_of(nodes: NDArray[np.void]) -> dict[str, NDArray[Any]]:
         "right": np.where(is_leaf, itself, nodes["right"]),
         "value": np.where(is_leaf, nodes["value"], 0.0),
     }
+
+
+def nodes_of_lightgbm(root: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """Nodes of one tree as LightGBM dumps it, without categories and missing cells; the root is the first."""
+    nodes, rows = [root], []
+    for place, node in enumerate(nodes):  # which grows as the children of a node are noted
+        if "leaf_value" in node:
+            rows.append((0, 0.0, place, place, node["leaf_value"]))
+        else:
+            rows.append((node["split_feature"], node["threshold"], len(nodes), len(nodes) + 1, 0.0))
+            nodes += [node["left_child"], node["right_child"]]
+    fields = ("feature", "threshold", "left", "right", "value")
+    return dict(zip(fields, map(np.array, zip(*rows, strict=True)), strict=True))

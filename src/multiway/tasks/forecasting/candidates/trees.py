@@ -46,13 +46,14 @@ class LaggedTrees(nn.Module):
 
     takes_covariates = True
     """Whether covariates say anything, as validation has it."""
+    rounds, leaves, examples = ROUNDS, LEAVES, EXAMPLES
 
     def __init__(self, lookback: int, horizon: int, season: int, num_matrices: int, calendar: int = 0) -> None:
         super().__init__()
         self.lookback, self.horizon, self.season, self.calendar = lookback, horizon, season, calendar
         self.heeds = nn.Buffer(torch.tensor(False))
         self.floor = LinearFloor(num_matrices, horizon, lookback, trained=False)
-        self.trees = TreeEnsemble(ROUNDS, LEAVES, 1)
+        self.trees = TreeEnsemble(self.rounds, self.leaves, 1)
 
     def forward(self, past: Tensor, covariates: Regressors | None = None) -> Tensor:
         """Forecast, in scaled units."""
@@ -108,10 +109,18 @@ class LaggedTrees(nn.Module):
         self.floor.set_weight(weight)
         missed = (future - self.floor(past)).mT.flatten().double()
         known = torch.nonzero(missed.isfinite())[:, 0]
-        drawn = torch.randperm(len(known), generator=torch.Generator().manual_seed(seed))[:EXAMPLES]
+        drawn = torch.randperm(len(known), generator=torch.Generator().manual_seed(seed))[: self.examples]
         rows = known[drawn.sort().values]
         if len(rows) >= 2 * SMALLEST:
-            self.trees.fit(self.features(past, covariates).flatten(0, 2)[rows], missed[rows], seed, SMALLEST)
+            self.grow(self.features(past, covariates).flatten(0, 2)[rows], missed[rows], seed)
+
+    def grow(self, x: Tensor, y: Tensor, seed: int) -> None:
+        """Fit trees by the library."""
+        self.trees.fit(x, y, seed, SMALLEST)
+
+    def count_windows(self, windows: Windows) -> int:
+        """All; with covariates as many as examples can be drawn from."""
+        return max(self.examples // windows.num_targets, 1) if self.heeds else len(windows)
 
 
 MOST_STEPS = 200_000
@@ -157,9 +166,8 @@ class Trees(ForecastCandidate[LaggedTrees]):
 
 
 def _fit_trees(model: LaggedTrees, windows: Windows, weight: Tensor) -> None:
-    """On all windows; with covariates on as many, evenly spread, as examples can be drawn from."""
-    count = max(EXAMPLES // windows.num_targets, 1) if model.heeds else len(windows)
-    batch = windows.spread(count)
+    """On windows that are evenly spread."""
+    batch = windows.spread(model.count_windows(windows))
     model.fit(*pasts_and_futures(batch), weight, covariates_of(batch))
 
 
