@@ -24,7 +24,7 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 67_400,
+    "lines": 67_440,
     "functions": 4_440,
     "files with one reader": 23,
     "participle names": 49,

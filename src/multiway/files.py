@@ -203,6 +203,8 @@ def atomic_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
                 sync_file(temporary / RESULT)
             sync_folder(temporary)
             is_new = not path.exists()
+            if replace:
+                _check_result(path)
             (_take_place if replace else os.rename)(temporary, path)
             sync_folder(path.parent)
     except StorageError as error:
@@ -233,7 +235,6 @@ def _check_result(path: Path) -> None:
 
 def _take_place(new: Path, path: Path) -> None:
     """Rename a folder to `path`; what lies there goes, in the same step where the system can exchange two names."""
-    _check_result(path)
     if not path.is_dir() or not any(path.iterdir()):
         new.rename(path)
     elif not _exchange(new, path):
@@ -254,13 +255,40 @@ def _exchange(one: Path, other: Path) -> bool:
 
 @contextmanager
 def folder_to_fill(path: Path) -> Iterator[Path]:
-    """Yield what becomes a new folder at `path`, seen when it is whole; or `path` itself where it holds something."""
-    if path.is_dir() and any(path.iterdir()):
+    """Yield what becomes the folder at `path` when it is whole, with all that this holds by then.
+
+    Only a folder that cannot be renamed, as work is done in it or a disk is mounted there, is filled file by file.
+    """
+    if not path.is_dir() or not any(path.iterdir()):
+        make_folder(path.parent)
+        with atomic_folder(path) as made:
+            yield made
+        return
+    path = Path(os.path.realpath(path))
+    if path.is_mount() or Path.cwd().is_relative_to(path):
         yield path
         return
-    make_folder(path.parent)
-    with atomic_folder(path) as made:
-        yield made
+    temporary = path.with_name(temporary_name(f".{path.name}"))
+    try:
+        with storing(path):
+            shutil.copytree(path, temporary, symlinks=True, copy_function=_link)
+        yield temporary
+        with storing(path):
+            sync_folder(temporary)
+            _take_place(temporary, path)
+            sync_folder(path.parent)
+    except StorageError as error:
+        raise StorageError(str(error).replace(str(temporary), str(path))) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _link(source: str, target: str) -> None:
+    """The same file under another name, which is replaced and never written to; a copy where a disk has no links."""
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(source, target)
 
 
 def make_folder(path: Path, *, parents: bool = True) -> None:

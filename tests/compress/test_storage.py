@@ -8,7 +8,7 @@ from torch import nn
 
 from compress.models import Shared, Tied, encoder, perceptron
 from multiway import compress, files
-from multiway.compress import LowRank, NdLinear, TensorTrain
+from multiway.compress import LowRank, NdLinear, TensorTrain, storage
 from multiway.errors import ConfigError, RunError
 
 RULES = {"0": TensorTrain(rank=3, num_cores=3), "2": NdLinear(rank=2)}
@@ -87,6 +87,30 @@ def test_a_second_save_replaces_the_files(small, folder):
         small[0].bias.add_(1)
     compress.save(small, folder)
     assert torch.equal(compress.load(folder, perceptron())[0].bias, small[0].bias)
+
+
+def test_a_second_save_is_seen_when_it_is_whole(small, folder, monkeypatch):
+    (folder / "notes").mkdir()
+    (folder / "notes" / "mine.txt").write_text("mine")
+    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    small[0].bias.data += 1
+    with monkeypatch.context() as broken:
+        broken.setattr(storage, "write_swaps", lambda *words, **facts: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            compress.save(small, folder)
+    assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
+    assert [path.name for path in folder.parent.iterdir()] == [folder.name]
+    compress.save(small, folder)
+    assert torch.equal(compress.load(folder, perceptron())[0].bias, small[0].bias)
+    assert (folder / "notes" / "mine.txt").read_text() == "mine"
+    assert [path.name for path in folder.parent.iterdir()] == [folder.name]
+
+
+def test_a_folder_in_which_work_is_done_stays_the_same_folder(small, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    small[0].bias.data += 1
+    compress.save(small, ".")
+    assert torch.equal(compress.load(".", perceptron())[0].bias, small[0].bias)
 
 
 def test_a_compiled_model_is_saved_as_itself_and_one_with_adapters_is_not(small, tmp_path):

@@ -136,3 +136,14 @@ def test_asos(tmp_path):
     assert (code == 0 and summary["names"] == "DSM, ORD") or "--value NAME" in said
     code, task, summary, said = checked(path, "--value", "tmpf")
     assert (code, summary["names"], summary["rows"]) == (0, "DSM, ORD", 300)
+
+
+def test_a_column_of_users_is_no_target(tmp_path):
+    """Labelled messages without a header, as sentiment140 has them: label, id, time, query, user and text."""
+    rng, rows = np.random.default_rng(0), 400
+    said = [" ".join(rng.choice(["good", "bad", "home", "rain", "song"], 6)) + f" {row}" for row in range(rows)]
+    frame = pd.DataFrame({"label": np.repeat([0, 4], rows // 2), "id": 10**9 + 37 * np.arange(rows)})
+    frame = frame.assign(query="NO_QUERY", user=[f"u{number}" for number in rng.integers(0, 220, rows)], text=said)
+    frame.to_csv(tmp_path / "messages.csv", index=False, header=False)
+    said = checked(tmp_path / "messages.csv")[3]
+    assert "the command below predicts '0'" in said

@@ -17,10 +17,9 @@ from command import outcome, printed
 from fewer import of_two
 from multiway import files
 from multiway.errors import RunError
-from multiway.tasks.settings import TASKS
 from tasks.finished import finished
 from tasks.scans.masks.lesion_files import FAST, write_boxes
-from tasks.tiny import leaves_of
+from tasks.tiny import TASKS, TINY, leaves_of
 
 REFUSED = "is an input of this command, and nothing is written onto an input. Choose another place."
 AMONG = "which is an input of this command. Choose a place outside."
@@ -112,6 +111,20 @@ def test_no_command_writes_among_the_data(made, tmp_path):
     if data.is_dir():
         for words in onto(made, data / "new" / "out.csv", shutil.copytree(run, tmp_path / "other")):
             assert_spared(words, data, run, text=AMONG)
+
+
+def test_vectors_of_texts_are_not_kept_among_the_data(tmp_path):
+    data = TINY["stocks"](tmp_path).data
+    for cache in (data, data / "vectors", data / "prices.csv"):
+        assert_spared(("data", "encode", data, "--encoder", "hashed", "--set", f"text.cache={cache}"), data, text=" ")
+
+
+@pytest.mark.parametrize("option", ["--out", "--report"])
+def test_a_reproduction_writes_onto_no_cells_that_it_reads(option, tmp_path):
+    cells = shutil.copy(Path(__file__).parents[2] / "results" / "forecasting.jsonl", tmp_path / "cells.jsonl")
+    (tmp_path / "link.jsonl").symlink_to(cells)
+    for place in (cells, tmp_path / "link.jsonl"):
+        assert_spared(("reproduce", "hot-table-1", "--rows", "exchange", "--from", cells, option, place), tmp_path)
 
 
 def test_a_folder_that_holds_anything_else_is_no_place_for_a_result(made, tmp_path):

@@ -102,7 +102,7 @@ def save(model: nn.Module, folder: str | Path) -> None:
     """Write a model: `weights.safetensors`, `compression.json` if layers were swapped, and `config.json` if it has one.
 
     `config.json` holds the name and the fields of a model that `create_model` built, or the config of a Hugging Face
-    model. A new folder appears when it is whole; in one that holds something, each file is replaced in one step.
+    model. The folder appears when it is whole, and what it held besides stays.
 
     Raises:
         ConfigError: `create_model` did not build the model and nothing was swapped in it, or it has adapters.

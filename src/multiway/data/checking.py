@@ -31,7 +31,6 @@ MOST_MARKS = 3
 APART, NEXT, MANY = 5, 5, 10
 """Widest steps between the nearer others that lie between a mark and them; others of which it is three times as often
 as any; and different others that show these steps."""
-EMPTY: Message = ("If it means missing, leave these cells empty.",)
 MARKED: Message = (
     "If it means missing, name it (",
     Fix("read.sentinels", like="[-999]"),
@@ -139,17 +138,6 @@ def check_repeats(samples: Samples[Any], splits: Splits, findings: Findings) -> 
     return len(repeats)
 
 
-def check_marks(samples: Samples[Any], findings: Findings) -> None:
-    """Warn of numbers that mean missing, among the inputs and the target."""
-    inputs, target = samples.inputs, samples.target
-    is_table = isinstance(inputs, Cells)
-    values = inputs.numbers if is_table else inputs.reshape(-1, inputs.shape[-1])
-    columns = list(zip(inputs.of_numbers if is_table else samples.columns, values.T, strict=True))
-    if target is not None and samples.classes is None:
-        columns.append((samples.target_name or "the target", target))
-    note_marks(columns, findings, EMPTY)
-
-
 def check_levels(samples: Samples[Cells], findings: Findings, most: int) -> None:
     """Say which categories have more levels than get an input each."""
     for name, column in zip(samples.inputs.of_words, samples.inputs.words.T, strict=True):
@@ -251,13 +239,16 @@ def zeros_of(values: NDArray[np.float64]) -> int:
     return count if len(steps) >= NEXT and different[0] >= APART * steps.max() else 0
 
 
-def note_marks(
-    columns: Iterable[tuple[str, NDArray[np.float64]]],
-    findings: Findings,
-    fix: Message,
-    severity: Severity = "warning",
+def judge_marks(
+    columns: Iterable[tuple[str, NDArray[np.float64]]], named: tuple[float, ...] | None, findings: Findings
 ) -> None:
-    """Name such numbers with their columns, parts of which may come one by one; zeros, which may be, are warned of."""
+    """Refuse such numbers, by the columns that hold them, until it is said which mean missing.
+
+    Those beside the named ones, and zeros, which may be numbers, are warned of.
+
+    columns: Names and values; parts of one may come one by one.
+    """
+    severity: Severity = "error" if named is None else "warning"
     found = collections.defaultdict[float, collections.Counter[str]](collections.Counter)
     for name, values in columns:
         for value, rows in marks_of(values).items():
@@ -267,4 +258,4 @@ def note_marks(
     for value, counts in found.items():
         places = [Place(column=name, detail=f"{count:,} cells") for name, count in counts.items()]
         rule = f"{value:.6g} stands apart from all other numbers, {counts.total():,} times over"
-        findings.add("sentinel", severity if value else "warning", rule, fix, places)
+        findings.add("sentinel", severity if value else "warning", rule, MARKED, places)

@@ -44,6 +44,10 @@ FEWEST, SHORTEST = 4, 4
 """Recordings, and rows of one on average, from which on a counter that restarts says so."""
 
 
+PER_CLASS = 0.25
+"""Different words of the rows up to which they are classes."""
+
+
 class Recordings(NamedTuple):
     """Columns of a table of recordings."""
 
@@ -138,6 +142,7 @@ class Look:
     is_smooth: Whether rows of numbers follow each other as those of series do.
     is_across: Whether columns are times, and rows are series.
     has_names: Whether a column of words names each row, so that rows with times are cases of their own.
+    of_many: Columns of words that are no classes, as users are none: there are too many different ones.
     recordings: By which columns rows are steps of labelled recordings; None where they are not.
     doubt: Why it could be of series, where it looks like a table of cases.
     """
@@ -149,6 +154,7 @@ class Look:
     is_smooth: bool
     is_across: bool = False
     has_names: bool = False
+    of_many: frozenset[str] = frozenset()
     recordings: Recordings | None = None
     doubt: Doubt | None = None
 
@@ -182,9 +188,10 @@ class Look:
 
     @property
     def likely_target(self) -> str | None:
-        """That column, else the last one with something to predict."""
+        """That column, else the last one with something to predict, of few words where one is."""
         usable = [name for name, kind in self.kinds.items() if kind in ("number", "category") and name != self.time]
-        return self.usual_target or (usable[-1] if usable else None)
+        few = [name for name in usable if name not in self.of_many]
+        return self.usual_target or next(reversed(few or usable), None)
 
 
 def look_at(source: object) -> Look | None:
@@ -226,6 +233,11 @@ def _look(source: object) -> Look | None:
         is_long=is_long,
         is_smooth=is_smooth,
         has_names=any(kind == "identifier" and not columns[name].holds_numbers for name, kind in kinds.items()),
+        of_many=frozenset(
+            name
+            for name, kind in kinds.items()
+            if kind == "category" and columns[name].words.nunique() > PER_CLASS * len(raw.rows)
+        ),
         is_across=time is None and bool(times_of_header(table)),
         recordings=find_recordings(table, kinds) if time is None else None,
         doubt=find_doubt(table if time in table.names else raw, kinds, time, is_smooth=is_smooth),

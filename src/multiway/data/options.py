@@ -260,6 +260,8 @@ class VolumeOptions(Budget):
     """Column that says train, validation or test; used if there."""
     root: str | None = None
     """Folder that relative paths start from and that no path may leave; the table's own if not given."""
+    series: Annotated[str | None, BeforeValidator(lambda given: str(given) if isinstance(given, int) else given)] = None
+    """Series of folders that hold several of DICOM: its number, description or UID."""
     axes: Annotated[tuple[str, str, str] | None, Flag("Names of the three axes of arrays without an affine.")] = None
     """Names of the three axes, for figures and reports."""
     channels: bool = False

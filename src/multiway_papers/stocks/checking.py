@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.config import Plain
-from multiway.data.checking import EMPTY, Hook, note_marks
+from multiway.data.checking import Hook, judge_marks
 from multiway.data.findings import Findings, Place, list_some
 from multiway.data.options import Shares
 from multiway.data.samples import Samples
@@ -148,13 +148,6 @@ def check_days(samples: Samples[StockWindows], findings: Findings) -> None:
         findings.add("tickers", "note", "there is one ticker, so nothing can be learnt between stocks")
 
 
-def check_unpriced(samples: Samples[StockWindows], findings: Findings) -> None:
-    """Numbers that usually mean missing, among the prices and volumes of each ticker."""
-    panel = samples.inputs.panel
-    columns = ((name, prices[:, FIELDS.index(name)]) for prices in panel.prices for name in panel.read)
-    note_marks(columns, findings, EMPTY)
-
-
 def count_labels(samples: Samples[StockWindows], findings: Findings, how: Shares, protocol: StockProtocol) -> Plain:
     """Labels in each split and their share of rises."""
     if any(finding.kind == "split" and finding.severity == "error" for finding in findings.found):
@@ -177,15 +170,18 @@ def read_with_flaws(
 ) -> Samples[StockWindows]:
     """Target days of prices and texts; later ones of the run's stocks, or the next session where none is known."""
     if state is None:
-        return samples_of(market_of(source, config.read, findings), config.protocol)
+        panel, _ = market = market_of(source, config.read, findings)
+        columns = ((name, prices[:, FIELDS.index(name)]) for prices in panel.prices for name in panel.read)
+        judge_marks(columns, config.read.sentinels, findings)
+        return samples_of(market, config.protocol)
     market = market_of(source, config.read.replace(start=None, end=None), findings)
     state.check(market[0])
     return samples_of(market, state.protocol(config.protocol), ahead=not has_target)
 
 
 def list_checks(config: StockConfig) -> Sequence[Hook]:
-    """Odd days, numbers that mean missing, and what the labels of the protocol are."""
-    return check_days, check_unpriced, functools.partial(count_labels, how=config.split, protocol=config.protocol)
+    """Odd days, and what the labels of the protocol are."""
+    return check_days, functools.partial(count_labels, how=config.split, protocol=config.protocol)
 
 
 MARKET = SampleKind(

@@ -80,6 +80,8 @@ class StockOptions(Budget):
     exchange: str | None = None
     """Calendar of the exchange by its code, such as XNYS, for the next session; that of the zone if not given. Without
     the package exchange-calendars holidays are not known."""
+    sentinels: tuple[float, ...] | None = None
+    """Numbers that mean missing; unless given, those that stand apart from all others of a column are refused."""
     jumps: Literal["error", "warn", "ignore"] = "error"
     """An adjusted close that jumps like a split (2:1, 3:1, 1:10, ...), or on its own."""
     start: str | None = None

@@ -5,9 +5,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+from multiway import files
 from multiway.config import merge
 from multiway.data import datasets
 from multiway.data.encoders import Encoded, encode_texts
+from multiway.data.encoders.choice import cache_of
 from multiway.data.options import EncoderOptions
 from multiway.errors import ConfigError, DataError, Fix
 from multiway_papers.stocks.config import StockOptions
@@ -70,6 +72,7 @@ def encode(
             raise ConfigError(f"encode: fields of read and text only. Got {name}. Write ", write, ".")
     text = EncoderOptions.parse(given.get("text", {}), "text")
     path = datasets.locate(str(data))
+    files.check_place(cache_of(text))
     _, texts = read_stocks(path, StockOptions.parse(given.get("read", {}), "read"))
     if texts is None or not texts.count:
         raise DataError(

@@ -43,7 +43,7 @@ def read_prices(source: object, ticker: str | None, options: StockOptions, findi
     columns["close"] = columns["close"] or columns["adj_close"]
     if columns["close"] is None:
         raise findings.fatal("columns", "there is no column of closing prices", "Name it close.")
-    cells = _cells(table, columns, findings)
+    cells = _cells(table, columns, options, findings)
     empty = np.isnan(cells[:, : len(PRICES)]).all(1)
     if empty.any():
         findings.add("empty rows", "note", f"{empty.sum()} rows have no prices and are days without trading")
@@ -91,25 +91,25 @@ def _take_over(inner: Findings, outer: Findings, *, only_errors: bool = False) -
     ]
 
 
-def _numbers(table: RawTable, column: str | None, findings: Findings) -> Cells:
+def _numbers(table: RawTable, column: str | None, options: StockOptions, findings: Findings) -> Cells:
     if column is None:
         return np.full(len(table.frame), np.nan)
     inner = Findings(findings.source)
-    values = parse_numbers(table, [column], inner)[:, 0]
+    values = parse_numbers(table, [column], inner, marks=options.sentinels)[:, 0]
     _take_over(inner, findings)
     return values
 
 
-def _cells(table: RawTable, columns: dict[str, str | None], findings: Findings) -> Cells:
+def _cells(table: RawTable, columns: dict[str, str | None], options: StockOptions, findings: Findings) -> Cells:
     """`(rows, cells)`; a price that the file does not have is the close, and says so."""
-    values = [_numbers(table, columns[field], findings) for field in FIELDS]
+    values = [_numbers(table, columns[field], options, findings) for field in FIELDS]
     absent = [field for field in PRICES if columns[field] is None]
     for field in absent:
         values[FIELDS.index(field)] = values[FIELDS.index("close")]
     if absent:
         names = ", ".join(name.replace("_", " ") for name in absent)
         findings.add("columns", "note", f"there is no {names}: the close stands in")
-    return np.stack([*values, _numbers(table, columns["movement"], findings)], axis=1)
+    return np.stack([*values, _numbers(table, columns["movement"], options, findings)], axis=1)
 
 
 def _name(frame: pd.DataFrame, row: int) -> str:

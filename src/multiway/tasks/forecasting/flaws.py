@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.checking import MARKED, note_marks
+from multiway.data.checking import judge_marks
 from multiway.data.findings import KEPT_PER_KIND, Findings, Place, Severity, list_some, refuse_huge
 from multiway.data.options import ReadOptions
 from multiway.data.sources.cells import LARGEST
@@ -428,8 +428,7 @@ def with_missing(draft: Draft, slower: Sequence[int]) -> Draft:
     if count := int(huge.sum()):
         refuse_huge(count, _places_of(draft, huge), findings, HUGE, LARGEST)
     draft = dataclasses.replace(draft, values=np.where(sentinel, np.nan, values))
-    is_told = draft.options.sentinels is not None
-    note_marks(zip(draft.names, draft.values.T, strict=True), findings, MARKED, "warning" if is_told else "error")
+    judge_marks(zip(draft.names, draft.values.T, strict=True), draft.options.sentinels, findings)
     empty = np.flatnonzero(np.isnan(draft.values).all(0))
     if len(empty):
         severity: Severity = "warning" if draft.options.missing == "mask" else "error"

@@ -180,7 +180,7 @@ def _write_object(run: Run, out: Path, name: str, mask: Array, file: Path | None
     state, path = run.state, out / f"{name}.dcm"
     names = dict(zip(state.values, state.classes, strict=True))
     segments = {value: title for value, title in names.items() if value != 0 or not state.background}
-    write_dicom_seg(path, mask, file, segments)
+    write_dicom_seg(path, mask, file, segments, run.config.read.series)
     return path
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from multiway.config import Plain
-from multiway.data.checking import check_marks
+from multiway.data.checking import judge_marks
 from multiway.data.findings import Findings, Place, list_some, refuse_huge
 from multiway.data.looking import Recordings, look_at
 from multiway.data.matching import match_classes
@@ -74,6 +74,9 @@ def read_series(
     series = read_series_into(source, options, findings, has_target=has_target)
     if state is not None:
         series = state.fit_length(series)
+    else:
+        values = series.values.reshape(-1, len(series.variates)).T
+        judge_marks(zip(series.variates, values, strict=True), options.sentinels, findings)
     _refuse_huge(series, findings)
     labels = series.labels if has_target else None
     if state is not None and has_target and labels is None:
@@ -144,6 +147,6 @@ SEQUENCES = SampleKind(
     label=series_label,
     describe=describe_series,
     count_missing=count_missing,
-    hooks=lambda config: (check_constant, check_marks),
+    hooks=lambda config: (check_constant,),
     complete=lambda config, source: (config_with_columns(config, source)[0], source),
 )

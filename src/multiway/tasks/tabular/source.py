@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from multiway.config import Plain
-from multiway.data.checking import MARKED, check_levels, note_marks
+from multiway.data.checking import check_levels, judge_marks
 from multiway.data.findings import Findings, Place, Unreadable, list_some, quote
 from multiway.data.looking import look_at
 from multiway.data.matching import match_names
@@ -88,7 +88,7 @@ def read_rows(
     if state is None:
         columns = dict(zip(cells.of_numbers, cells.numbers.T, strict=True))
         columns |= {} if target is None or values is None or classes is not None else {target: values}
-        note_marks(columns.items(), findings, MARKED, "warning" if options.sentinels is not None else "error")
+        judge_marks(columns.items(), options.sentinels, findings)
     return Samples(
         inputs=cells,
         source=findings.source,

@@ -264,8 +264,11 @@ def single(**elements):
 
 
 DICOM = {
-    "mixed series": (mixed, r"a folder must hold one series\. Got 2, of .* files\. Put each series into"),
+    "mixed series": (mixed, r"must hold one series\. Got 2: .* of 1 files.* Name one .*read\.series=NAME"),
     "missing slice": (one_less, r"1 missing: 4 mm between .*-1\.dcm and .*-3\.dcm, 2 mm elsewhere"),
+    "missing slice of few": (
+        lambda f: scans.series(f, scans.voxels((5, 7, 3)), places=[0, 1, 3]), r"1 missing: 2 mm between .* 1 mm else",
+    ),
     "uneven spacing": (
         lambda f: scans.series(f, places=[0, 2, 4, 6.7]), r"not evenly spaced: 2\.7 mm between .* 2 mm elsewhere",
     ),

@@ -53,6 +53,15 @@ def test_pydicom_reads_the_frames_of_each_segment(mask, tmp_path):
     np.testing.assert_array_equal(made.pixel_array[1], mask[:, :, 3].T == 200)
 
 
+def test_the_slices_are_those_of_the_chosen_series(mask, tmp_path):
+    folder = series(tmp_path / "series", **STUDY, SeriesNumber=1)
+    for file in series(tmp_path / "other", **STUDY, SeriesNumber=2).iterdir():
+        file.rename(folder / f"other-{file.name}")
+    write_dicom_seg(tmp_path / "mask.dcm", mask, folder, {7: "a", 200: "b"}, "2")
+    uids = {each[1] for each in highdicom.seg.segread(tmp_path / "mask.dcm").get_source_image_uids()}
+    assert uids == {pydicom.dcmread(next(folder.glob("other-*"))).SeriesInstanceUID}
+
+
 def test_a_mask_that_marks_nothing_is_an_object_too(tmp_path):
     folder = series(tmp_path / "series", **STUDY)
     write_dicom_seg(tmp_path / "mask.dcm", np.zeros((5, 7, 4), np.uint8), folder, {1: "lesion"})

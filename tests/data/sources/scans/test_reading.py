@@ -8,6 +8,8 @@ import pydicom
 import pytest
 
 from data.sources.scans import scans
+from multiway.data.options import VolumeOptions
+from multiway.data.sources.scans.loading import read_cases
 from multiway.data.sources.scans.nifti import write_nifti
 from multiway.data.sources.scans.reading import read_header, read_volume
 from multiway.data.sources.scans.volume import orientation_of
@@ -113,6 +115,24 @@ def test_an_oblique_series_is_where_its_slices_say(tmp_path):
     voxel = np.array([3, 1, 4])
     patient = np.array([3, 4, 5]) + turn[0] * 0.75 * 3 + turn[1] * 1.25 * 1 + normal * 1.7 * 4
     np.testing.assert_allclose((volume.affine @ [*voxel, 1])[:3], patient * (-1, -1, 1), atol=1e-6)
+
+
+@pytest.mark.parametrize("chosen", ["2", "AX T2", "1.2.4"])
+def test_one_of_several_series_of_a_folder_is_named(tmp_path, chosen):
+    first, second = scans.voxels((5, 7, 3)), scans.voxels((5, 7, 4), seed=1)
+    for number, values, title in ((1, first, "AX T1"), (2, second, "AX T2")):
+        names = {"SeriesNumber": number, "SeriesDescription": title, "SeriesInstanceUID": f"1.2.{2 * number}"}
+        scans.series(tmp_path / title, values, **names)
+        for file in (tmp_path / title).iterdir():
+            (tmp_path / "all").mkdir(exist_ok=True)
+            file.rename(tmp_path / "all" / f"{number}-{file.name}")
+    assert np.array_equal(read_volume(tmp_path / "all", series=chosen).values[0], second)
+    assert read_header(tmp_path / "all", series=chosen).sizes == (5, 7, 4)
+    for other in (None, "AX"):
+        with pytest.raises(DataError, match=r"Got 2: 1 AX T1 of 3 files, 2 AX T2 of 4 files\. Name one"):
+            read_volume(tmp_path / "all", series=other)
+    cases = read_cases(tmp_path / "all", VolumeOptions.parse({"series": int(chosen) if len(chosen) == 1 else chosen}))
+    assert np.array_equal(cases.inputs.read(0).values[0], second)
 
 
 @pytest.mark.parametrize(

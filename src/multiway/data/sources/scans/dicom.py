@@ -3,6 +3,7 @@
 Of each file the first group decides how it is read, so that nothing is unpacked on its word.
 """
 
+import collections
 import dataclasses
 import io
 from pathlib import Path
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from multiway.data.findings import list_some, quote
 from multiway.data.sources.arrays import check_bytes, open_file
 from multiway.data.sources.scans.volume import Affine, Array, Volume, VolumeHeader, axes_of, check_affine
-from multiway.errors import DataError, in_a_line
+from multiway.errors import DataError, Fix, in_a_line
 from multiway.lazy import load_extra, silence
 
 MAX_SLICES = 10_000
@@ -34,13 +35,14 @@ UPRIGHT = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
 class Slice:
     """One file of a series.
 
+    series: What names it: its UID, number and description.
     position: Of the first voxel, in millimetres left, posterior and superior as DICOM counts; None if not said.
     across, down: Directions of rising column and row.
     spacing: Millimetres between rows and between columns.
     """
 
     name: str
-    series: str
+    series: tuple[str, ...]
     rows: int
     columns: int
     stored: np.dtype[Any]
@@ -67,18 +69,26 @@ def slices_in(folder: Path) -> list[Path]:
     )
 
 
-def read_series(path: Path, limit: int, where: str) -> Volume:
-    """Read the slices of a folder, or of one file, as a volume with axes column, row and slice."""
-    slices, affine = _read_slices(path, limit, where, pixels=True)
+def titles_of(data: Any) -> tuple[str, ...]:
+    """What names the series of a file: its UID, number and description."""
+    return tuple(str(data.get(f"Series{title}") or "").strip() for title in ("InstanceUID", "Number", "Description"))
+
+
+def read_series(path: Path, limit: int, where: str, chosen: str | None = None) -> Volume:
+    """Read the slices of a folder, or of one file, as a volume with axes column, row and slice.
+
+    chosen: The series, by its UID, number or description, where a folder holds several.
+    """
+    slices, affine = _read_slices(path, limit, where, chosen, pixels=True)
     values = np.empty((1, slices[0].columns, slices[0].rows, len(slices)), type_of(slices))
     for index, one in enumerate(slices):
         values[0, :, :, index] = pixels_of(one).T
     return Volume(values=values, affine=affine, source=where, axes=axes_of(affine))
 
 
-def read_series_header(path: Path, limit: int, where: str) -> VolumeHeader:
+def read_series_header(path: Path, limit: int, where: str, chosen: str | None = None) -> VolumeHeader:
     """Read all of a series but its pixels."""
-    slices, affine = _read_slices(path, limit, where, pixels=False)
+    slices, affine = _read_slices(path, limit, where, chosen, pixels=False)
     return VolumeHeader(
         sizes=(slices[0].columns, slices[0].rows, len(slices)),
         channels=1,
@@ -88,7 +98,7 @@ def read_series_header(path: Path, limit: int, where: str) -> VolumeHeader:
     )
 
 
-def _read_slices(path: Path, limit: int, where: str, *, pixels: bool) -> tuple[list[Slice], Affine]:
+def _read_slices(path: Path, limit: int, where: str, chosen: str | None, *, pixels: bool) -> tuple[list[Slice], Affine]:
     """Slices of one volume in their order, and its affine."""
     files = slices_in(path) if path.is_dir() else [path]
     if not files or len(files) > MAX_SLICES:
@@ -100,12 +110,16 @@ def _read_slices(path: Path, limit: int, where: str, *, pixels: bool) -> tuple[l
     slices = [
         read_slice(file, limit, where if file == path else f"{where}, {quote(file.name)}", pixels) for file in files
     ]
-    series = {one.series for one in slices}
+    series = collections.Counter(one.series for one in sorted(slices, key=lambda one: one.series[1:]))
     if len(series) > 1:
-        counts = [sum(one.series == name for one in slices) for name in sorted(series)]
+        slices = [one for one in slices if chosen in one.series]
+    if len({one.series for one in slices}) != 1:
+        held = [f"{' '.join(name[1:]).strip() or name[0]} of {count} files" for name, count in series.items()]
         raise DataError(
-            f"{where}: a folder must hold one series. Got {len(series)}, of {list_some(counts)} files. Put each series "
-            f"into a folder of its own."
+            f"{where}: a folder must hold one series. Got {len(series)}: {list_some(held)}. Name one by its number, "
+            "description or UID (",
+            Fix("read.series", like="NAME"),
+            "), or put each into a folder of its own.",
         )
     first = slices[0]
     odd = next((one for one in slices if one.geometry != first.geometry), None)
@@ -130,7 +144,7 @@ def _sort(slices: list[Slice], where: str) -> tuple[list[Slice], NDArray[np.floa
     ordered = sorted(slices, key=lambda one: float(np.dot(normal, one.position or (0, 0, 0))))
     positions = np.array([one.position for one in ordered], dtype=np.float64)
     steps = np.diff(positions @ normal)
-    usual = float(np.median(steps))
+    usual = float(np.sort(steps)[(len(steps) - 1) // 2])
     flat = np.flatnonzero(steps <= 1e-4)
     if len(flat):
         pair = f"{ordered[flat[0]].name} and {ordered[flat[0] + 1].name}"
@@ -240,7 +254,7 @@ def _slice(data: Any, syntax: str, name: str, where: str, pixels: bool) -> Slice
     directions = _numbers(data, "ImageOrientationPatient", 6, UPRIGHT, where) or UPRIGHT
     return Slice(
         name=quote(name),
-        series=str(data.get("SeriesInstanceUID", "")),
+        series=titles_of(data),
         rows=rows,
         columns=columns,
         stored=np.dtype(f"{PLAIN_SYNTAXES[syntax]}{'i' if signed else 'u'}{bits // 8}"),

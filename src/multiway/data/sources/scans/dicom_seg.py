@@ -9,7 +9,7 @@ import numpy as np
 
 from multiway import files
 from multiway.data.findings import quote
-from multiway.data.sources.scans.dicom import slices_in
+from multiway.data.sources.scans.dicom import slices_in, titles_of
 from multiway.data.sources.scans.volume import Array
 from multiway.errors import DataError, in_a_line
 from multiway.lazy import load_extra
@@ -29,13 +29,14 @@ MAY_BE_EMPTY = (
 """Elements that every object of a study has, though nothing need stand in them: tools that hide names drop them."""
 
 
-def write_dicom_seg(path: Path, mask: Array, series: Path, names: Mapping[int, str]) -> None:
+def write_dicom_seg(path: Path, mask: Array, series: Path, names: Mapping[int, str], chosen: str | None = None) -> None:
     """Write the mask of a series as one object with a segment for each class; viewers show the names of the classes.
 
     Args:
         path: What is written.
         mask: `(columns, rows, slices)`, on the grid of the series as it is read.
         series: Folder of the slices, or a file of one.
+        chosen: The series, where the folder holds several.
         names: Classes by their values in the mask; other values are background.
 
     Raises:
@@ -60,6 +61,8 @@ def write_dicom_seg(path: Path, mask: Array, series: Path, names: Mapping[int, s
     for number, value in enumerate(names, 1):
         numbers[mask == value] = number
     slices = [pydicom.dcmread(file) for file in (slices_in(series) if series.is_dir() else [series])]
+    if len({titles_of(one) for one in slices}) > 1:
+        slices = [one for one in slices if chosen in titles_of(one)]
     for one in slices:
         for name in MAY_BE_EMPTY:
             one.setdefault(name, "")

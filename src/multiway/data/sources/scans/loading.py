@@ -43,7 +43,7 @@ class FileScans(ScanFiles):
         """What is said of a volume before it is read."""
         file, options = self.entries[index].file, self.options
         with _name_row(self.place(index), file):
-            return read_header(file, max_bytes=options.max_bytes, channels=options.channels)
+            return read_header(file, max_bytes=options.max_bytes, channels=options.channels, series=options.series)
 
     def volume(self, index: int) -> Volume:
         """The volume as it is in the file."""
@@ -60,7 +60,8 @@ class FileScans(ScanFiles):
 
     def _read(self, index: int, file: Path, channels: bool) -> Volume:
         with _name_row(self.place(index), file):
-            volume = read_volume(file, max_bytes=self.options.max_bytes, channels=channels)
+            limit, series = self.options.max_bytes, self.options.series
+            volume = read_volume(file, max_bytes=limit, channels=channels, series=series)
         place, name = self.place(index), quote(file.name, 80)
         return dataclasses.replace(volume, source=place if place.endswith(name) else f"{place}, {name}")
 

@@ -27,8 +27,10 @@ FOREIGN = {
 FORMATS = "Give .nii, .nii.gz, .npy, .npz, .dcm, or a folder that holds one DICOM series."
 
 
-def read_volume(path: str | Path, *, max_bytes: int = MAX_BYTES, channels: bool = False) -> Volume:
-    """Read one scan.
+def read_volume(
+    path: str | Path, *, max_bytes: int = MAX_BYTES, channels: bool = False, series: str | None = None
+) -> Volume:
+    """Read one scan; the named `series` of a folder that holds several.
 
     `max_bytes` is compared with the header, and that with the file, before anything is read. With `channels` a fourth
     axis is one of channels: the last of NIfTI, the first of .npy and .npz.
@@ -40,7 +42,7 @@ def read_volume(path: str | Path, *, max_bytes: int = MAX_BYTES, channels: bool 
         case "nifti":
             return nifti.read_nifti(path, max_bytes, where, channels)
         case "dicom":
-            return dicom.read_series(path, max_bytes, where)
+            return dicom.read_series(path, max_bytes, where, series)
         case "npy":
             values = arrays.read_npy(path, max_bytes, where)
         case _:
@@ -51,7 +53,9 @@ def read_volume(path: str | Path, *, max_bytes: int = MAX_BYTES, channels: bool 
     return Volume(values=values if values.ndim == 4 else values[None], affine=None, source=where)
 
 
-def read_header(path: str | Path, *, max_bytes: int = MAX_BYTES, channels: bool = False) -> VolumeHeader:
+def read_header(
+    path: str | Path, *, max_bytes: int = MAX_BYTES, channels: bool = False, series: str | None = None
+) -> VolumeHeader:
     """Read what a file says of its volume, and compare its size with the limit and with the file."""
     path = Path(path)
     where = quote(path.name, 80)
@@ -60,7 +64,7 @@ def read_header(path: str | Path, *, max_bytes: int = MAX_BYTES, channels: bool 
         case "nifti":
             return nifti.read_nifti_header(path, max_bytes, where, channels)
         case "dicom":
-            return dicom.read_series_header(path, max_bytes, where)
+            return dicom.read_series_header(path, max_bytes, where, series)
         case "npy":
             header = arrays.read_npy_header(path, max_bytes, where)
         case _:
