@@ -33,12 +33,11 @@ import torch
 import multiway
 from command import outcome, printed
 from frozen_layers import layers
-from multiway.tasks.settings import TASKS
 from papers.stocks.quotes import write_stocks
 from tasks.forecasting.panels import make_frame
 from tasks.scans.classes.blocks import write_npz
 from tasks.scans.masks.lesion_files import FAST, write_scene
-from tasks.tiny import TINY, Tiny, forecast, segment, stocks, volumes
+from tasks.tiny import TASKS, TINY, Tiny, forecast, segment, stocks, volumes
 
 Entries = dict[str, Any]
 

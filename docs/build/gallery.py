@@ -92,6 +92,22 @@ def stories(folder: Path) -> Path:
     return path
 
 
+def write_sea(folder: Path) -> Path:
+    """Months of a made-up sea around land: a season, and anomalies that last and drift eastward."""
+    draw, lat, lon = np.random.default_rng(0), np.arange(-30.0, 31.0, 5.0), np.arange(0.0, 180.0, 6.0)
+    times, sea = np.arange("1990-01", "2005-01", dtype="datetime64[M]"), np.zeros((180, len(lat), len(lon)))
+    for row in range(1, len(times)):
+        fresh = sum(draw.normal() * np.cos(np.deg2rad(lon * wave + draw.uniform(0, 360))) for wave in (1, 2, 3))
+        sea[row] = 0.85 * np.roll(sea[row - 1], 1, axis=1) + fresh * np.cos(np.deg2rad(lat))[:, None] / 2
+    season = np.sin(2 * np.pi * np.arange(len(times)) / 12)[:, None, None] * lat[:, None] / 10
+    values = 24 + season - np.abs(lat)[:, None] / 6 + sea
+    values[:, 3:8, 10:15] = np.nan
+    days = np.array([f"{month}-15" for month in times])
+    axes = {"axes": np.array(["time", "lat", "lon"]), "time": days, "lat": lat, "lon": lon}
+    np.savez(folder / "sea.npz", sst=values.astype(np.float32), units=np.array(["degC"]), **axes)
+    return folder / "sea.npz"
+
+
 SHORT = {"epochs": 6, "warmup_steps": 5, "batch_size": 16}
 GALLERY = {
     "forecast": Shown(
@@ -107,6 +123,7 @@ GALLERY = {
     "segment": Shown("Where the ball is", arrays("lesions", "mask"), {"training": SHORT}),
     "stocks": Shown("Four stocks", table("prices"), {"training": SHORT}),
     "language": Shown("Stories of a farm", stories, {"training": SHORT}),
+    "grids": Shown("A made-up sea", write_sea, {"horizon": 3}),
 }
 
 

@@ -13,6 +13,7 @@ from multiway.explain import (
     slice_labels,
     token_rollout,
 )
+from multiway.explain.voxels import SHARES
 from tolerances import SUMS32, SUMS64
 
 SIZES = (2, 3, 5)
@@ -107,6 +108,7 @@ def test_the_area_is_the_mean_score_over_the_shares():
     found = deletion_curves(lambda x: x.flatten(1).mean(1), torch.ones(1, 2, 2, 2), {}, block=1, shares=(0, 0.5, 1))
     np.testing.assert_allclose(found.random, [1, 0.5, 0])
     assert found.area() == pytest.approx(0.5)
+    assert SHARES[0] == 0 and SHARES[-1] == 1 and [*SHARES] == sorted(SHARES)  # or the area is none
 
 
 @pytest.mark.parametrize("sizes", [(5, 6, 7), (4, 4, 4), (3, 9, 2)], ids=str)

@@ -285,6 +285,13 @@ def test_a_series_without_a_model_has_the_last_value_or_is_smoothed_by_half():
         assert not model.forms
 
 
+@pytest.mark.parametrize(("lowest", "model"), [(0.5, "MAM"), (0.0, "AAA"), (-0.5, "AAA")])
+def test_a_form_that_multiplies_adds_once_its_series_has_reached_zero(lowest, model):
+    form = {"season_length": SEASON, "model": "MAM", "damped": False}
+    values = np.append(np.tile([3.0, 5.0, 4.0, 2.0, 6.0], 6), lowest)
+    assert Smoothing(HORIZON, SEASON, units()).still(form, values) == form | {"model": model}
+
+
 @pytest.mark.parametrize("times", [False, True])
 def test_smoothing_is_its_recursion_step_by_step(times):
     model = Smoothing(HORIZON, SEASON, units(low=(0.1, 0.1)))

@@ -159,6 +159,7 @@ def test_it_learns_to_find_blobs(name):
         ({"num_blocks": (1, 2)}, r"one number per level\. Got channels=\(16, 32, 64\), num_blocks=\(1, 2\)"),
         ({"channels": ()}, "one number per level"),
         ({"num_blocks": (0, 0, -1)}, r"num_blocks counts from 0"),
+        ({"dropout": 1.0}, r"dropout: Input should be less than 1 "),
         ({"num_heads": 5}, r"an even multiple of num_heads.*num_heads=5"),
         ({"attended_modes": (0, 3)}, r"some of \(0, 1, 2\), each once and in order\. Got \(0, 3\)"),
         ({"attended_modes": (2, 1)}, r"Got \(2, 1\)"),

@@ -116,13 +116,12 @@ def test_a_causal_mode_does_not_see_the_future(preset, feature_map):
     assert not torch.allclose(layer(later)[:, :, 3:], layer(x)[:, :, 3:])
 
 
-def test_a_leak_through_pooling_has_to_be_allowed():
-    with pytest.raises(ConfigError, match=r"modes \[0\] may not attend: they pool over later positions of mode 1"):
-        make_layer(2, causal_modes=(1,))
-    layer, x = make_layer(2, causal_modes=(1,), pool_over_causal=True), tokens((3, 5))
-    later = x.clone()
-    later[:, :, 3:] *= -4
-    assert not torch.allclose(layer(later)[:, :, :3], layer(x)[:, :, :3])
+def test_beside_two_causal_modes_nothing_attends():
+    with pytest.raises(
+        ConfigError, match=r"beside two they cannot. Got causal_modes=\(0, 1\) and attended_modes=\(0, 1\)"
+    ):
+        make_layer(2, causal_modes=(1, 0))
+    make_layer(2, causal_modes=(0, 1), attended_modes=())
 
 
 def drawn(layer):
@@ -130,6 +129,105 @@ def drawn(layer):
     if layer.pool_scores is not None:
         torch.nn.init.normal_(layer.pool_scores)
     return layer
+
+
+def slow_by_step(layer, options, x, context=None, *, valid=None, context_valid=None, mode_masks=(None,) * 3):
+    """Each step by itself: its factors from all that is known by then, without a causal mode; then their product."""
+    (time,), keys, known = layer.causal_modes, x if context is None else context, context_valid
+    known = valid if context is None else context_valid
+    seen, others = x.shape[time + 1], [mode for mode in layer.attended_modes if mode != time]
+    open_ = make_layer(3, **{**options, "causal_modes": ()})
+    alone = open_ if context is not None else make_layer(3, **{**options, "attended_modes": (time,)})
+    for each, part in itertools.product((alone, open_), (*layer._modules, *layer._parameters, *layer._buffers)):
+        setattr(each, part, getattr(layer, part))
+
+    def blank(tokens):
+        return tokens if known is None else tokens.masked_fill(~known[..., None], 0)
+
+    def put(factor, values, axis):
+        return torch.einsum("bhqk,bhk...->bhq...", factor, values.movedim(axis, 2)).movedim(2, axis)
+
+    past = {"valid": valid, "context_valid": context_valid}
+    masks = [torch.ones(seen, seen, dtype=torch.bool).tril() if mode == time else None for mode in range(3)]
+    _, maps = alone.forward_with_maps(x, context, **past, mode_masks=masks)
+    value = blank(layer.value(blank(keys))).unflatten(-1, (2, -1)).movedim(-2, 1)
+    mixed = put(maps[time], value, time + 2) if time in layer.attended_modes else value
+    steps = []
+    for step in range(seen):
+        given = [
+            None if each is None else each.narrow(time + 1, 0, step + 1) for each in (x, context, valid, context_valid)
+        ]
+        past = {"valid": given[2], "context_valid": given[3]}
+        _, own = open_.forward_with_maps(*given[:2], **past, mode_masks=mode_masks)
+        at = [each.narrow(time + 2, step, 1) for each in (value, mixed)]
+        if layer.combine == "product":
+            steps.append(functools.reduce(lambda values, mode: put(own[mode], values, mode + 2), others, at[1]))
+        else:
+            alone_ = [at[1]] if time in layer.attended_modes else []
+            steps.append(sum([*alone_, *(put(own[mode], at[0], mode + 2) for mode in others)]))
+    return layer.out(torch.cat(steps, time + 2).movedim(1, -2).flatten(-2))
+
+
+STEPPED = [
+    {"causal_modes": (1,)},
+    {"causal_modes": (0,), "combine": "sum", "rotary_modes": (0, 2)},
+    {"causal_modes": (2,), "attended_modes": (0, 1)},
+    {"causal_modes": (0,), "attended_modes": (1, 2), "combine": "sum"},
+    {"causal_modes": (0,), "feature_map": "smreg", "preset": "paper"},
+    {"causal_modes": (1,), "preset": "per_mode", "rotary_modes": (0, 1, 2)},
+    *({"causal_modes": (0,), "pooling": pooling} for pooling in POOLINGS),
+]
+
+
+def shown(form, sizes, wide, time):
+    """A context, masks of tokens, or masks of modes."""
+    generator = torch.Generator().manual_seed(1)
+    if form == "padded":
+        return {"valid": torch.rand(2, *sizes, generator=generator) < 0.6}
+    if form == "masked":
+        masks = [torch.rand(shape, generator=generator) < 0.7 for shape in [(3, 3), (2, 5), (2, 7, 7)]]
+        return {"mode_masks": [None if mode == time else mask for mode, mask in enumerate(masks)]}
+    context = {"context": tokens(wide, seed=4).requires_grad_()}
+    return context | {"context_valid": torch.rand(2, *wide, generator=generator) < 0.6} if form == "context" else {}
+
+
+@pytest.mark.parametrize("options", STEPPED, ids=str)
+@pytest.mark.parametrize("form", ["plain", "padded", "masked", "context"])
+def test_beside_a_causal_mode_each_step_has_factors_of_its_past(options, form):
+    sizes, (time,) = (3, 5, 7), options["causal_modes"]
+    options = options | ({"centred": False} if form == "context" else {})  # along the causal mode there is no centre
+    layer = drawn(make_layer(3, **options))
+    grows = {*layer.attended_modes} - {time} if layer.combine == "product" else ()
+    wide = [size + 4 * (mode in grows) for mode, size in enumerate(sizes)]
+    x, more = tokens(sizes).requires_grad_(), shown(form, sizes, wide, time)
+    fast, slow = layer(x, **more), slow_by_step(layer, options, x, **more)
+    assert_same(fast, slow)
+    leaves = [x, *([more["context"]] if form == "context" else []), *(p for p in layer.parameters() if p.requires_grad)]
+    weight = torch.randn_like(fast)
+    gradients = [torch.autograd.grad((out * weight).sum(), leaves, retain_graph=True) for out in (fast, slow)]
+    for mine, theirs in zip(*gradients, strict=True):
+        assert_same(mine, theirs)
+
+
+@pytest.mark.parametrize("options", STEPPED, ids=str)
+def test_beside_a_causal_mode_the_future_changes_nothing(options):
+    layer, x, (time,) = drawn(make_layer(3, **options)), tokens((3, 5, 7)), options["causal_modes"]
+    valid = torch.ones(x.shape[:-1], dtype=torch.bool)
+    later, known = x.clone(), valid.clone()
+    for changed, value in ((later, -40.0), (known, False)):
+        changed.narrow(time + 1, 2, 1).fill_(value)
+    before = [layer(each, valid=mask).narrow(time + 1, 0, 2) for each, mask in ((x, valid), (later, known))]
+    assert torch.equal(*before)
+    _, maps = layer.forward_with_maps(x)
+    sizes = (3, 5, 7)
+    for mode in {*layer.attended_modes} - {time}:
+        assert_same(maps[mode].sum(-1), torch.ones(2, 2, sizes[time], sizes[mode], dtype=torch.float64))
+
+
+def test_a_context_has_the_steps_of_the_causal_mode():
+    layer = make_layer(2, causal_modes=(0,))
+    with pytest.raises(ShapeError, match=r"beside the causal mode 0 go by its steps.*Got 3 and 4"):
+        layer(tokens((3, 5)), tokens((4, 5)))
 
 
 @pytest.mark.parametrize("feature_map", ["softmax", "smreg"])

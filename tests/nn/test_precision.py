@@ -34,6 +34,7 @@ LAYERS = {
     "kronecker max": (kronecker(pooling="max"), TOKENS),
     "kronecker learned": (kronecker(pooling="learned"), TOKENS),
     "kronecker causal": (kronecker(causal_modes=(0,), attended_modes=(0,)), TOKENS),
+    "kronecker beside causal": (kronecker(causal_modes=(0,)), TOKENS),
     "graph": (graph(num_heads=2), SERIES),
     "graph learnt": (graph(num_heads=2, learn_damping=True), SERIES),
     "graph banded": (graph(banded=True, causal=True), SERIES),

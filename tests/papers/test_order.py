@@ -9,7 +9,7 @@ from multiway_papers.cells import recipes_of
 
 BLIND = {"attends none", "attends variate", "without attention"}
 """Cells in which no patch looks at another."""
-TABLES = ("hot-table-3", "hot-table-5", "hot-components-forecast", "short-hot-tables-3-5")
+TABLES = ("hot-table-3", "hot-table-5", "hot-components-forecast", "hot-point", "short-hot-tables-3-5")
 IN_PRINT = {
     name: recipe
     for table in TABLES

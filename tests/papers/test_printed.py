@@ -259,7 +259,7 @@ WITHOUT_FIGURES = {
     "hot-components-forecast", "hot-components-volumes", "ndlinear-figure-17", "ndlinear-opt",
     "ndlinear-opt-full", "ndlinear-places", "ndlinear-table-3-searched",
     "ndlinear-table-7-small", "ndlinear-table-7-teacher", "ndlinear-table-7-tenth",
-    "short-hot-tables-3-5", "stocknet-rescored",
+    "hot-point", "short-hot-tables-3-5", "stocknet-rescored",
 }  # fmt: skip
 """Tables of our own, or of figures that print no values."""
 

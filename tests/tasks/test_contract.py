@@ -22,10 +22,10 @@ from multiway.tasks.lifecycle import load
 from multiway.tasks.protocol import Task
 from multiway.tasks.registry import task_of
 from multiway.tasks.scores import words_of
-from multiway.tasks.settings import TASKS, settings_of
+from multiway.tasks.settings import settings_of
 from report_pages import Page
 from tasks.finished import SEED, finished, stopped
-from tasks.tiny import TINY
+from tasks.tiny import TASKS, TINY
 from tolerances import ROUNDING32
 
 CLOCKS = ("manifest.json", "preprocessing.json", "metrics.jsonl")

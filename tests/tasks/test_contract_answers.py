@@ -16,8 +16,8 @@ from multiway.tasks.protocol import NETWORK
 from multiway.tasks.registry import task_of
 from multiway.tasks.scores import in_words as names_in_words
 from multiway.tasks.scores import score_of
-from multiway.tasks.settings import TASKS
 from tasks.finished import finished
+from tasks.tiny import TASKS
 from tolerances import LONG32
 
 CHOOSING = [name for name in TASKS if task_of(name).choose]

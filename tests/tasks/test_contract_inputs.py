@@ -17,10 +17,9 @@ from command import outcome, printed
 from fewer import of_two
 from multiway import files
 from multiway.errors import RunError
-from multiway.tasks.settings import TASKS
 from tasks.finished import finished
 from tasks.scans.masks.lesion_files import FAST, write_boxes
-from tasks.tiny import TINY, leaves_of
+from tasks.tiny import TASKS, TINY, leaves_of
 
 REFUSED = "is an input of this command, and nothing is written onto an input. Choose another place."
 AMONG = "which is an input of this command. Choose a place outside."

@@ -9,12 +9,12 @@ import yaml
 
 from command import outcome, printed
 from fewer import of_two, show_fewer
-from multiway.tasks.settings import TASKS
 from multiway.training import stored
 from resealing import reseal, resealed
 from tasks.finished import stopped
 from tasks.test_contract import made as made
 from tasks.test_contract import refused
+from tasks.tiny import TASKS
 
 
 @pytest.fixture

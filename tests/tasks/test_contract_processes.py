@@ -5,8 +5,7 @@ import torch
 from safetensors.torch import load_file
 
 from command import printed
-from multiway.tasks.settings import TASKS
-from tasks.tiny import TINY
+from tasks.tiny import TASKS, TINY
 from tasks.two_processes import started
 from tolerances import LONG32
 

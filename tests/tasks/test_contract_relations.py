@@ -3,11 +3,11 @@
 import pytest
 
 from fewer import TWO
-from multiway.tasks.settings import TASKS
 from tasks.answered import answered, assert_same_answers, own_answers
 from tasks.finished import finished
 from tasks.later_data import copied
 from tasks.relations import RELATIONS
+from tasks.tiny import TASKS
 
 SHARES = {"half of the samples": 1 / 2, "every sample twice": 2}
 QUICK = (*TWO, "images")

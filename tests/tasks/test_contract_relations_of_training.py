@@ -8,12 +8,11 @@ import pytest
 
 from command import printed
 from fewer import few, fit_fewer, of_two
-from multiway.tasks.settings import TASKS
 from tasks.answered import answered, assert_same_answers, own_answers
 from tasks.finished import SEED, finished
 from tasks.later_data import NUMBERS, TARGET, copied, read
 from tasks.relations import NO_CLASSES
-from tasks.tiny import TINY
+from tasks.tiny import TASKS, TINY
 
 FACTOR = 4.0
 """A power of two, by which every number is as exact as before."""

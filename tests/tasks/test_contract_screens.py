@@ -11,9 +11,9 @@ from multiway.report import Page, PagePart, render
 from multiway.report.forecasts import groups
 from multiway.report.sections import Panels
 from multiway.tasks.forecasting.headline import forecast_values
-from multiway.tasks.settings import TASKS
 from report.filled import COLOURS, every_page, make_panels
 from tasks.finished import finished
+from tasks.tiny import TASKS
 
 COLOURED = ("images", "segment", "text", "volumes")
 """Tasks whose first part has colours that are explained."""

@@ -14,8 +14,7 @@ from multiway import workflows
 from multiway.tasks import lifecycle
 from multiway.tasks.registry import task_of
 from multiway.tasks.run import load
-from multiway.tasks.settings import TASKS
-from tasks.tiny import TINY, leaves_of
+from tasks.tiny import TASKS, TINY, leaves_of
 
 SPACE = {"training.learning_rate": [0.003, 0.01], "model.num_heads": [1, 3]}
 SPACES = {

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from multiway.tasks.settings import TASKS
+from multiway.tasks import settings
 from papers.stocks.quotes import settings as stock_settings
 from papers.stocks.quotes import write_stocks
 from tasks.forecasting.panels import QUICK, make_frame
@@ -17,6 +17,10 @@ from tasks.forecasting.panels import TINY as FORECASTER
 from tasks.images.shapes import invert, write_folder, write_picture
 from tasks.scans.classes.blocks import NETWORK, write_table
 from tasks.scans.masks.lesion_files import FAST, write_boxes
+
+LEFT_OUT = {"grids": "it has closed forms alone, so nothing of it is trained by steps, resumed or compressed"}
+"""Tasks that the contract says nothing of yet, and why; they have tests of their own."""
+TASKS = tuple(name for name in settings.TASKS if name not in LEFT_OUT)
 
 SAVING = {"checkpoint_seconds": 0}
 """A state after every step, so that a kill at any of them has one to go on from."""

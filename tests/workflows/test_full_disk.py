@@ -21,9 +21,8 @@ from fewer import of_two, show_fewer
 from interruption import act_at, full_disk
 from multiway.data.encoders import encoding
 from multiway.data.sources.scans import lesions
-from multiway.tasks.settings import TASKS
 from papers.test_encode import stocks as stocks
-from tasks.tiny import TINY, Tiny
+from tasks.tiny import TASKS, TINY, Tiny
 
 KEPT_ANEW = ("manifest.json", "preprocessing.json", "metrics.jsonl")
 """Files of a run that hold seconds, or hashes of files that do."""

@@ -54,6 +54,8 @@ class Side(NamedTuple):
     valid: Tensor | None
     pooled: list[tuple[Tensor, Tensor | float]] | None
     """`ops.pool_modes` of every mode, where all of them are summed."""
+    steps: int | None = None
+    """Those of the causal mode, where each is a sample of its own."""
 
 
 class HeadNorm(nn.Module):
@@ -115,9 +117,8 @@ class KroneckerAttention(nn.Module):
         attended_modes: Modes that attend, all if not given; the others are left as they are. The parameters of
             modes that do not attend stay, frozen, so that every choice has as many parameters.
         rotary_modes: Modes whose order matters: rotary encoding after pooling.
-        causal_modes: Modes along which a position sees only itself and what comes before.
-        pool_over_causal: Allow other modes to attend together with a causal one. Their queries and keys are pooled over
-            its later positions too, so outputs then do depend on the future.
+        causal_modes: Modes along which a position sees only itself and what comes before. Beside one, each step t has
+            factors S_i(t) of its own for the other modes, pooled over steps up to t: Y[t] = (V × S_causal)[t] × S_i(t).
         dropout: Probability of dropping an attention weight in training.
         shared_projections: One query and key projection for all modes, or one per mode.
         pooling: Over the other modes: "mean", "sum", "max" of projected tokens, or "learned", a mean whose weights are
@@ -134,8 +135,9 @@ class KroneckerAttention(nn.Module):
         Input `(batch, *sizes, dim)` with `num_modes` sizes; output the same, or the context's values at the
         input's sizes under cross-attention.
 
-    Cost: N (2 D² + D Σ Nᵢ) multiply-adds for N = Π Nᵢ tokens. Pooling by "max" forms queries and keys of full size:
-    2 N D² more per mode, and as much memory as twice the input.
+    Cost: N (2 D² + D Σ Nᵢ) multiply-adds for N = Π Nᵢ tokens. Beside a causal mode of T steps the factors take
+    T Σ Nᵢ (2 D² + D Nᵢ) more, and T Nᵢ² numbers a head of memory. Pooling by "max" forms queries and keys of full
+    size: 2 N D² more per mode, and as much memory as twice the input.
     """
 
     def __init__(
@@ -151,7 +153,6 @@ class KroneckerAttention(nn.Module):
         attended_modes: Sequence[int] | None = None,
         rotary_modes: Sequence[int] = (),
         causal_modes: Sequence[int] = (),
-        pool_over_causal: bool = False,
         dropout: float = 0.0,
         shared_projections: bool | None = None,
         pooling: str | None = None,
@@ -184,8 +185,7 @@ class KroneckerAttention(nn.Module):
         self.attended_modes = checks.check_modes("attended_modes", attended, num_modes)
         self.rotary_modes = checks.check_modes("rotary_modes", rotary_modes, num_modes)
         self.causal_modes = checks.check_modes("causal_modes", causal_modes, num_modes)
-        if not pool_over_causal:
-            checks.refuse_leak(self.causal_modes, self.attended_modes)
+        self.step_mode = checks.find_step_mode(self.causal_modes, self.attended_modes)
         self.combine, self.dropout = combine, dropout
         self.pooling, self.centred = settings["pooling"], settings["centred"]
         factory: dict[str, Any] = {"device": device, "dtype": dtype}
@@ -259,13 +259,19 @@ class KroneckerAttention(nn.Module):
         valid: Bool[Tensor, "batch *sizes"] | None = None,
         context_valid: Bool[Tensor, "batch *context_sizes"] | None = None,
         mode_masks: Sequence[Tensor | None] | None = None,
-    ) -> tuple[Float[Tensor, "batch *sizes dim"], list[Float[Tensor, "batch heads q k"]]]:
-        """`forward`, and one attention map per mode in order; a mode that does not attend has the identity."""
+    ) -> tuple[Float[Tensor, "batch *sizes dim"], list[Float[Tensor, "batch heads *steps q k"]]]:
+        """`forward`, and one attention map per mode in order; a mode that does not attend has the identity.
+
+        Beside a causal mode, the others have a map per step.
+        """
         out, factors = self._attend(x, context, valid, context_valid, mode_masks, as_matrices=True)
         shape = (x.shape[0], self.num_heads, -1, -1)
         eyes = (torch.eye(size, device=x.device, dtype=x.dtype).expand(shape) for size in x.shape[1:-1])
-        maps = [eye if factor is None else factor for eye, factor in zip(eyes, factors, strict=True)]
-        return out, maps  # type: ignore[return-value]  # as_matrices leaves no pairs
+        maps: list[Any] = [eye if factor is None else factor for eye, factor in zip(eyes, factors, strict=True)]
+        if self.step_mode is not None:
+            for mode in {*self.attended_modes} - {self.step_mode}:
+                maps[mode] = ops.from_steps(maps[mode], 1, x.shape[self.step_mode + 1])
+        return out, maps
 
     def _attend(
         self,
@@ -279,14 +285,16 @@ class KroneckerAttention(nn.Module):
         _check_tokens("x", x, valid, self.num_modes, self.value.weight)
         if context is not None:
             _check_tokens("context", context, context_valid, self.num_modes, self.value.weight)
-            _check_sizes(x, context, self.attended_modes)
+            _check_sizes(x, context, self.attended_modes, self.step_mode)
         masks = _check_masks(mode_masks, self.num_modes)
         query_side = self._side(x, valid)
         key_side = query_side if context is None else self._side(context, context_valid)
         modes: list[ops.ModeHeads | None] = [None] * self.num_modes
+        queries_by_step = self._by_step(query_side)
+        keys_by_step = queries_by_step if context is None else self._by_step(key_side)
         for mode in self.attended_modes:
-            query, key = self._query_and_key(mode, query_side, key_side)
-            modes[mode] = ops.ModeHeads(query, key, self._mask(mode, query_side, key_side, masks[mode]))
+            sides = (query_side, key_side) if mode == self.step_mode else (queries_by_step, keys_by_step)
+            modes[mode] = ops.ModeHeads(*self._query_and_key(mode, *sides), self._mask(mode, *sides, masks[mode]))
         dropout = self.dropout if self.training else 0.0
         # Rows of S that sum to one pass the values' bias through as it is: W_O b_V + b_O, in one pass over memory
         passes_bias = (
@@ -302,6 +310,7 @@ class KroneckerAttention(nn.Module):
         mixed, factors = ops.kronecker_attention(
             value,
             modes,
+            step_mode=self.step_mode,
             num_heads=self.num_heads,
             combine=self.combine,
             log_features=self.log_features and functools.partial(self.log_features, projection=self.projection),
@@ -314,8 +323,20 @@ class KroneckerAttention(nn.Module):
     def _side(self, x: Tensor, valid: Tensor | None) -> Side:
         """Tokens with zeros where nothing is valid, and their sums if every mode attends by sums."""
         x = ops.blank(x, valid)
-        has_sums = self.pooling in ("mean", "sum") and len(self.attended_modes) == self.num_modes
+        is_whole = len(self.attended_modes) == self.num_modes and self.step_mode is None
+        has_sums = self.pooling in ("mean", "sum") and is_whole
         return Side(x, valid, ops.pool_every_mode(x, valid=valid) if has_sums else None)
+
+    def _by_step(self, side: Side) -> Side:
+        """The side with a sample for each step of the causal mode, where others attend beside one."""
+        mode, (x, valid, *_) = self.step_mode, side
+        if mode is None:
+            return side
+        return Side(ops.by_step(x, mode), None if valid is None else ops.by_step(valid, mode), None, x.shape[mode + 1])
+
+    def _axis(self, mode: int, side: Side) -> int:
+        """Where a mode lies among those of a side."""
+        return mode - (side.steps is not None and self.step_mode is not None and self.step_mode < mode)
 
     def _query_and_key(self, mode: int, query_side: Side, key_side: Side) -> tuple[Tensor, Tensor]:
         """Pooled queries and keys of one mode, `(batch, heads, size, head_dim)`, float32 or wider (HOT: Q̃ᵢ, K̃ᵢ)."""
@@ -334,13 +355,14 @@ class KroneckerAttention(nn.Module):
 
         A maximum does not commute with a projection, and is taken of projected tokens.
         """
-        x, valid, pooled = side
+        x, valid, pooled, steps = side
+        axis = self._axis(mode, side)
         if self.pooling == "max":
-            tokens, count = ops.max_over_modes(F.linear(x, weight.to(x.dtype)), mode, valid=valid)
+            tokens, count = ops.max_over_modes(F.linear(x, weight.to(x.dtype)), axis, valid=valid, steps=steps)
         elif self.pool_scores is not None:
-            tokens, count = ops.weighted_over_modes(x, self.pool_scores[mode], mode, valid=valid)
+            tokens, count = ops.weighted_over_modes(x, self.pool_scores[mode], axis, valid=valid, steps=steps)
         else:
-            tokens, count = ops.pool_modes(x, mode, valid=valid) if pooled is None else pooled[mode]
+            tokens, count = ops.pool_modes(x, axis, valid=valid, steps=steps) if pooled is None else pooled[mode]
         if self.pooling == "mean":
             tokens, count = ops.mean_of_sums(tokens, count)
         if self.centred and mode not in self.causal_modes:
@@ -361,10 +383,11 @@ class KroneckerAttention(nn.Module):
 
     def _mask(self, mode: int, query_side: Side, key_side: Side, given: Tensor | None) -> Tensor | None:
         """All that forbids attention along one mode, broadcast to `(batch, heads, q, k)`; None if nothing does."""
-        rows, columns = query_side.x.shape[mode + 1], key_side.x.shape[mode + 1]
-        masks = [] if given is None else [_expand_mask(given, mode, len(query_side.x), rows, columns)]
+        axis, steps = self._axis(mode, query_side), query_side.steps
+        rows, columns = query_side.x.shape[axis + 1], key_side.x.shape[axis + 1]
+        masks = [] if given is None else [_expand_mask(given, mode, len(query_side.x), rows, columns, steps)]
         masks += [ops.causal_mask(rows, columns, query_side.x.device)] if mode in self.causal_modes else []
-        masks += [] if key_side.valid is None else [ops.valid_keys(key_side.valid, mode)]
+        masks += [] if key_side.valid is None else [ops.valid_keys(key_side.valid, axis, steps)]
         return ops.all_of(masks)
 
     def extra_repr(self) -> str:
@@ -406,8 +429,13 @@ def _check_tokens(name: str, x: Tensor, valid: Tensor | None, num_modes: int, we
         )
 
 
-def _check_sizes(x: Tensor, context: Tensor, attended_modes: Sequence[int]) -> None:
-    """Refuse a context of another size along a mode that does not attend."""
+def _check_sizes(x: Tensor, context: Tensor, attended_modes: Sequence[int], step_mode: int | None) -> None:
+    """Refuse a context of another size along a mode that does not attend, or whose steps the others go by."""
+    if step_mode is not None and x.shape[step_mode + 1] != context.shape[step_mode + 1]:
+        raise ShapeError(
+            f"KroneckerAttention: modes that attend beside the causal mode {step_mode} go by its steps, so x and "
+            f"context need as many. Got {x.shape[step_mode + 1]} and {context.shape[step_mode + 1]}."
+        )
     for mode in set(range(x.ndim - 2)) - set(attended_modes):
         if x.shape[mode + 1] != context.shape[mode + 1]:
             raise ShapeError(
@@ -428,15 +456,18 @@ def _check_masks(masks: Sequence[Tensor | None] | None, num_modes: int) -> Seque
     return masks
 
 
-def _expand_mask(mask: Tensor, mode: int, batch: int, rows: int, columns: int) -> Tensor:
-    """Bring a mask to `(batch or 1, 1, rows or 1, columns)`; `(q, k)` wins where `(batch, k)` has the same shape."""
+def _expand_mask(mask: Tensor, mode: int, batch: int, rows: int, columns: int, steps: int | None) -> Tensor:
+    """Bring a mask to `(batch or 1, 1, rows or 1, columns)`; `(q, k)` wins where `(batch, k)` has the same shape.
+
+    Where each step is a sample, the mask of a sample is that of all its steps.
+    """
+    batch //= max(1, steps or 1)
     if mask.dtype == torch.bool:
         if mask.shape == (rows, columns):
             return mask[None, None]
-        if mask.shape == (batch, columns):
-            return mask[:, None, None, :]
-        if mask.shape == (batch, rows, columns):
-            return mask[:, None]
+        if mask.shape in ((batch, columns), (batch, rows, columns)):
+            wide = mask[:, None, None] if mask.ndim == 2 else mask[:, None]
+            return wide.repeat_interleave(steps or 1, 0)
     raise ShapeError(
         f"KroneckerAttention: the mask of mode {mode} must be boolean and ({rows}, {columns}), ({batch}, {columns}) or "
         f"({batch}, {rows}, {columns}), batch first. Got {tuple(mask.shape)} of {mask.dtype}."

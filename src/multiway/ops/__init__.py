@@ -5,9 +5,11 @@ from multiway.ops.attention import Factor as Factor
 from multiway.ops.attention import ModeHeads as ModeHeads
 from multiway.ops.attention import additive_scores as additive_scores
 from multiway.ops.attention import apply_factors as apply_factors
+from multiway.ops.attention import by_step as by_step
 from multiway.ops.attention import default_num_features as default_num_features
 from multiway.ops.attention import draw_projection as draw_projection
 from multiway.ops.attention import elu_log_features as elu_log_features
+from multiway.ops.attention import from_steps as from_steps
 from multiway.ops.attention import kernel_factor as kernel_factor
 from multiway.ops.attention import kernel_features as kernel_features
 from multiway.ops.attention import kronecker_attention as kronecker_attention

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -32,6 +32,7 @@ def kronecker_attention(
     *,
     num_heads: int,
     combine: str = "product",
+    step_mode: int | None = None,
     log_features: Callable[[Tensor], Tensor] | None = None,
     dropout: float = 0.0,
     as_matrices: bool = False,
@@ -51,6 +52,8 @@ def kronecker_attention(
         modes: Queries, keys and mask of each mode; None for a mode that does not attend.
         num_heads: Heads, the Kronecker rank (HOT: R).
         combine: "product" of all modes, or "sum" of each mode alone.
+        step_mode: One that comes first, U = V × S, and whose steps t the others then go by: Y[t] = U[t] ×ᵢ Sᵢ(t). Their
+            queries and keys are `(batch · steps, heads, size, head_dim)`, see `by_step`.
         log_features: log φ; None for the softmax.
         dropout: Probability of dropping a weight of a factor.
         as_matrices: Whether every factor must be a matrix; a long mode may otherwise be a pair (eq. 12).
@@ -66,7 +69,26 @@ def kronecker_attention(
         if heads is not None:
             factor = mode_factor(heads, log_features, as_matrix=as_matrices or dropout > 0)
             factors[mode] = F.dropout(factor, dropout) if dropout and isinstance(factor, Tensor) else factor
-    return apply_factors(value, factors, num_heads, combine), factors
+    if step_mode is None:
+        return apply_factors(value, factors, num_heads, combine), factors
+    steps, others = value.shape[step_mode + 1], [*factors[:step_mode], *factors[step_mode + 1 :]]
+    alone = [factor if mode == step_mode else None for mode, factor in enumerate(factors)]
+    mixed = apply_factors(value, alone, num_heads)
+    stepped = by_step(value if combine == "sum" else mixed, step_mode)
+    out = from_steps(apply_factors(stepped, others, num_heads, combine), step_mode, steps)
+    if combine == "sum" and factors[step_mode] is not None:
+        out = out + mixed
+    return out, factors
+
+
+def by_step(x: Shaped[Tensor, "batch *sizes"], mode: int) -> Shaped[Tensor, "samples *others"]:
+    """A sample for each step of one mode, those of a sample one after another."""
+    return x.movedim(mode + 1, 1).flatten(0, 1)
+
+
+def from_steps(x: Shaped[Tensor, "samples *others"], mode: int, steps: int) -> Shaped[Tensor, "batch *sizes"]:
+    """The inverse of `by_step`."""
+    return torch.unflatten(x, 0, (len(x) // max(steps, 1), steps)).movedim(1, mode + 1)
 
 
 def apply_factors(

@@ -8,11 +8,15 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from multiway.ops.attention import masked_softmax
+from multiway.ops.attention import from_steps, masked_softmax
 
 
 def pool_modes(
-    x: Float[Tensor, "batch *sizes dim"], mode: int, *, valid: Bool[Tensor, "batch *sizes"] | None = None
+    x: Float[Tensor, "batch *sizes dim"],
+    mode: int,
+    *,
+    valid: Bool[Tensor, "batch *sizes"] | None = None,
+    steps: int | None = None,
 ) -> tuple[Float[Tensor, "batch size dim"], Float[Tensor, "batch size 1"] | float]:
     """Sum over every mode but one, in float32 or wider, and count what was summed.
 
@@ -23,13 +27,19 @@ def pool_modes(
         x: Tokens.
         mode: The mode that stays.
         valid: True for real tokens; the others add nothing.
+        steps: Of a mode that was taken apart by `by_step`; each step then adds up all that come before it, too.
 
     Returns:
-        The sums, and the counts: one number without `valid`, else `(batch, size, 1)`.
+        The sums, and the counts: one number without `valid` and `steps`, else `(batch, size, 1)`.
     """
     others = [axis for axis in range(1, x.ndim - 1) if axis != mode + 1]
     kept, wide = blank(x, valid), torch.promote_types(x.dtype, torch.float32)
-    return (kept.sum(others, dtype=wide) if others else kept.to(wide)), _count_pooled(x, mode, valid)
+    sums, count = (kept.sum(others, dtype=wide) if others else kept.to(wide)), _count_pooled(x, mode, valid)
+    if steps is None:
+        return sums, count
+    counts = count if isinstance(count, Tensor) else sums.new_full((*sums.shape[:-1], 1), count)
+    sums, counts = (from_steps(each, 0, steps).cumsum(1).flatten(0, 1) for each in (sums, counts))
+    return sums, counts
 
 
 def pool_every_mode(
@@ -63,7 +73,11 @@ def count_valid(valid: Bool[Tensor, "batch *sizes"], mode: int) -> Int[Tensor, "
 
 
 def max_over_modes(
-    x: Float[Tensor, "batch *sizes dim"], mode: int, *, valid: Bool[Tensor, "batch *sizes"] | None = None
+    x: Float[Tensor, "batch *sizes dim"],
+    mode: int,
+    *,
+    valid: Bool[Tensor, "batch *sizes"] | None = None,
+    steps: int | None = None,
 ) -> tuple[Float[Tensor, "batch size dim"], Float[Tensor, "batch size 1"] | float]:
     """Take the largest of each feature over every mode but one, and count it: once, or never where nothing is valid.
 
@@ -71,16 +85,20 @@ def max_over_modes(
         x: Tokens, projected: a maximum does not commute with a projection, as sums do.
         mode: The mode that stays.
         valid: True for real tokens; positions without any are zero.
+        steps: As of `pool_modes`; a step has the largest of all that come before it, too.
     """
     others = [axis for axis in range(1, x.ndim - 1) if axis != mode + 1]
     wide = torch.promote_types(x.dtype, torch.float32)
     if x.numel() == 0:  # of nothing there is no maximum
         return pool_modes(x, mode)[0], 1.0
+    candidates = x if valid is None else torch.where(valid[..., None], x, -math.inf)
+    largest = candidates.amax(others) if others else candidates
+    if steps is not None:
+        largest = from_steps(largest, 0, steps).cummax(1).values.flatten(0, 1)
     if valid is None:
-        return (x.amax(others) if others else x).to(wide), 1.0
-    candidates = torch.where(valid[..., None], x, -math.inf)
-    seen = count_valid(valid, mode) > 0
-    return torch.where(seen, candidates.amax(others) if others else candidates, 0).to(wide), seen.to(wide)
+        return largest.to(wide), 1.0
+    seen = valid_keys(valid, mode, steps)[:, 0, 0, :, None]
+    return torch.where(seen, largest, 0).to(wide), seen.to(wide)
 
 
 def weighted_over_modes(
@@ -89,6 +107,7 @@ def weighted_over_modes(
     mode: int,
     *,
     valid: Bool[Tensor, "batch *sizes"] | None = None,
+    steps: int | None = None,
 ) -> tuple[Float[Tensor, "batch size dim"], Float[Tensor, "batch size 1"] | float]:
     r"""Mean over every mode but one under learned weights, in float32 or wider, counted like a maximum.
 
@@ -101,13 +120,28 @@ def weighted_over_modes(
         vector: What a token's features are weighed by (u).
         mode: The mode that stays.
         valid: True for real tokens; positions without any are zero.
+        steps: As of `pool_modes`; tokens of all steps that come before weigh in, too.
     """
     wide = torch.promote_types(x.dtype, torch.float32)
     tokens = _lines(blank(x, valid), mode).to(wide).contiguous()  # laid out once, for both products
     mask = None if valid is None else _lines(valid[..., None], mode)[..., 0]
-    weights = masked_softmax(tokens @ vector.to(tokens.dtype), mask)
-    means = (weights.unsqueeze(-2) @ tokens).squeeze(-2)
-    return means, 1.0 if mask is None else mask.any(-1, keepdim=True).to(means.dtype)
+    scores = tokens @ vector.to(tokens.dtype)
+    means = (masked_softmax(scores, mask).unsqueeze(-2) @ tokens).squeeze(-2)
+    if steps is not None:
+        smallest = torch.finfo(scores.dtype).min
+        masses = (scores if mask is None else scores.masked_fill(~mask, smallest)).logsumexp(-1)
+        means = _weigh_steps(means, masses, None if mask is None else mask.any(-1), steps)
+    return means, 1.0 if valid is None else valid_keys(valid, mode, steps)[:, 0, 0, :, None].to(means.dtype)
+
+
+def _weigh_steps(means: Tensor, masses: Tensor, seen: Tensor | None, steps: int) -> Tensor:
+    """Of the means of each step, those up to it, by the logarithms of what their weights sum to."""
+    rows, logs = (from_steps(each, 0, steps).transpose(1, 2) for each in (means, masses))
+    allowed = causal_mask(steps, steps, means.device)
+    if seen is not None:
+        allowed = allowed & from_steps(seen, 0, steps).transpose(1, 2)[..., None, :]
+    weights = masked_softmax(logs[..., None, :].expand(*logs.shape, steps), allowed)
+    return (weights @ rows).transpose(1, 2).flatten(0, 1)
 
 
 def _lines(x: Tensor, mode: int) -> Tensor:
@@ -156,10 +190,15 @@ def causal_mask(rows: int, columns: int, device: torch.device | str | None = Non
     return torch.ones(rows, columns, dtype=torch.bool, device=device).tril()[None, None]
 
 
-def valid_keys(valid: Bool[Tensor, "batch *sizes"], mode: int) -> Bool[Tensor, "batch 1 1 size"]:
-    """Hide positions of one mode that hold no real token."""
+def valid_keys(
+    valid: Bool[Tensor, "batch *sizes"], mode: int, steps: int | None = None
+) -> Bool[Tensor, "batch 1 1 size"]:
+    """Hide positions of one mode that hold no real token, or have held none up to each step."""
     others = [axis for axis in range(1, valid.ndim) if axis != mode + 1]
-    return (valid.any(others) if others else valid)[:, None, None, :]
+    seen = valid.any(others) if others else valid
+    if steps is not None:
+        seen = (from_steps(seen, 0, steps).cumsum(1) > 0).flatten(0, 1)
+    return seen[:, None, None, :]
 
 
 def all_of(masks: list[Tensor]) -> Tensor | None:

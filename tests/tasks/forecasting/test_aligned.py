@@ -8,8 +8,10 @@ import pytest
 import torch
 
 from multiway.models.regression import Regressors
+from multiway.models.series_units import Units
 from multiway.tasks import candidate as every_candidate
 from multiway.tasks.forecasting import candidate
+from multiway.tasks.forecasting.candidate import Sizes
 from multiway.tasks.forecasting.candidates import aligned, robust
 from multiway.tasks.forecasting.networks import model_of
 from multiway.tasks.run import load, save_run
@@ -86,6 +88,13 @@ def test_processes_take_part_where_every_phase_has_enough_windows(monkeypatch):
     assert clocked(1001, features=1, network=True) and not clocked(1001, network=True)
     monkeypatch.setattr(aligned, "MOST_WORK", 1e6)
     assert not clocked(1001)
+
+
+def test_what_is_known_of_a_row_is_all_but_its_calendar():
+    none, one = torch.zeros(1), torch.ones(1)
+    units = Units(none, one, none, one)
+    sizes = Sizes(lookback=14, horizon=2, season=7, matrices=0, units=units, known=(3, 1, 5), calendar=5)
+    assert aligned.CANDIDATE.build(sizes).known == 4
 
 
 def test_the_phase_of_a_later_file_is_that_of_its_times(run):

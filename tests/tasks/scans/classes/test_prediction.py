@@ -125,6 +125,15 @@ def test_a_scan_that_does_not_fit_is_named(spoil, message, run, scans, tmp_path)
     assert lines[1].startswith("left out: case2.npy")
 
 
+@pytest.mark.parametrize(("listed", "last"), [(2, "left out: case3.npy"), (1, "and 1 more of them")])
+def test_of_many_scans_left_out_the_first_are_listed(listed, last, run, scans, tmp_path, monkeypatch):
+    monkeypatch.setattr("multiway.tasks.scans.predict.MAX_LISTED", listed)
+    for name in ("case2", "case3"):
+        np.save(scans / f"{name}.npy", np.zeros((2, 2, 2)))
+    lines = predict(run, str(scans), tmp_path / "out.csv", {"keep_going": True})
+    assert len(lines) == 1 + 2 and lines[-1].startswith(last)
+
+
 def test_nothing_to_write_is_an_error(run, scans, tmp_path):
     for path in scans.iterdir():
         np.save(path, np.zeros((2, 2, 2)))

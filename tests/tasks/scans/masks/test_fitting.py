@@ -6,7 +6,7 @@ from multiway.errors import ConfigError
 from multiway.tasks.scans.encode import check_threshold, find_patch
 from multiway.tasks.scans.patches import GridPatches
 from multiway.tasks.scans.task import MASKS as TASK
-from tasks.scans.masks.lesion_files import prepared_at, write_boxes, write_scene
+from tasks.scans.masks.lesion_files import config_of, prepared_at, write_boxes, write_scene
 
 
 def test_baselines_fit_the_data(tmp_path):
@@ -16,6 +16,12 @@ def test_baselines_fit_the_data(tmp_path):
     assert TASK.names(config, scene.state) == ("network", "background", "logistic", "unet")
     with pytest.raises(ConfigError, match="a threshold needs one channel"):
         check_threshold(config.replace(baselines=("threshold",)), scene.state)
+
+
+@pytest.mark.parametrize("changes", [{"foreground": 1.01}, {"foreground": -0.01}, {"overlap": 1.0}], ids=str)
+def test_shares_lie_within_their_limits(changes):
+    with pytest.raises(ConfigError, match=rf"{next(iter(changes))}: Input should be (less|greater) than"):
+        config_of("data.csv", **changes)
 
 
 def test_patches_fit_the_model_and_the_data(tmp_path):

@@ -1,0 +1,248 @@
+"""Grids as they lie in a file or in memory: NetCDF, Zarr, .npz with named axes, xarray and arrays."""
+
+import dataclasses
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiway import files
+from multiway.config import Config
+from multiway.data.findings import Findings, Place, list_some, quote
+from multiway.data.sources.arrays import Archive
+from multiway.data.sources.bytes import check_memory
+from multiway.errors import DataError, Fix, in_a_line
+from multiway.lazy import load_extra
+from multiway.tasks.grids.config import GridOptions
+from multiway.tasks.grids.times import Times
+from multiway.tasks.kind import name_arrays
+
+ROLES = {
+    "time": ("time", "t", "date", "datetime", "valid_time", "time_counter"),
+    "lat": ("lat", "latitude", "nav_lat", "rlat"),
+    "lon": ("lon", "longitude", "nav_lon", "rlon"),
+    "level": ("level", "lev", "plev", "pressure", "depth", "height", "altitude", "z", "isobaricinhpa"),
+    "member": ("member", "ensemble", "realization", "number"),
+    "channel": ("channel", "band", "frequency", "variable"),
+}
+"""Names that axes have, by what they are; any other axis is space."""
+ENDINGS = (".nc", ".nc4", ".cdf", ".netcdf")
+AXES = "axes"
+"""Array of a .npz that names the axes of the others."""
+LARGEST = 1e15
+"""Numbers that no field has: they stand for a missing value."""
+UNREADABLE = (OSError, ValueError, ImportError, RuntimeError, KeyError, TypeError)
+"""What xarray raises where a file is none that it knows."""
+
+
+class Axis(Config):
+    """An axis of space: its name, what it is, its places, and their coordinates where these are numbers."""
+
+    name: str
+    role: str
+    size: int
+    values: tuple[float, ...] | None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Cube:
+    """A variable on a grid.
+
+    values: `(time, *space)` in float64, NaN where missing.
+    axes: Those of space.
+    dims: Names of all axes in the order of the file.
+    coordinates: By name of an axis, as the file has them.
+    others: Names of the other variables.
+    units: As the file writes them; empty where it does not.
+    template: The variable as xarray holds it; None where it came otherwise.
+    """
+
+    values: NDArray[np.float64]
+    times: Times
+    axes: tuple[Axis, ...]
+    dims: tuple[str, ...]
+    time: str
+    coordinates: Mapping[str, NDArray[Any]]
+    name: str
+    source: str
+    units: str
+    others: tuple[str, ...]
+    template: Any = None
+
+
+def is_grid(source: object) -> bool:
+    """Whether a source is NetCDF, Zarr, a .npz with named axes, or held by xarray."""
+    if not isinstance(source, str | Path):
+        return hasattr(source, "dims") and hasattr(source, "coords")
+    path = Path(source)
+    if path.suffix.lower() in ENDINGS or any((path / name).is_file() for name in (".zgroup", "zarr.json")):
+        return True
+    try:
+        return path.suffix == ".npz" and path.is_file() and AXES in Archive(path, 2**62, str(path)).names
+    except DataError:
+        return False
+
+
+def read_cube(options: GridOptions, source: object, findings: Findings, *, is_first: bool = False) -> Cube:
+    """The target of a source, its axes named, its fill values missing.
+
+    is_first: Take the largest variable where several are there and none is named.
+    """
+    if isinstance(source, np.ndarray):
+        arrays = {options.target or "value": source}
+    elif isinstance(source, str | Path) and Path(source).suffix == ".npz":
+        archive = Archive(Path(source), options.max_bytes, name_arrays(source))
+        arrays = {name: archive.read(name, words=True) for name in archive.names}
+    else:
+        given = open_grid(source) if isinstance(source, str | Path) else source
+        return _from_xarray(options, given, name_arrays(source), findings, is_first)
+    return _from_arrays(options, arrays, name_arrays(source), findings, is_first)
+
+
+def open_grid(source: str | Path) -> Any:
+    """A file or group of xarray, whose values are read when they are needed."""
+    path, xarray = Path(source), load_extra("xarray", "reading NetCDF and Zarr", "grids")
+    files.check_regular(path)
+    files.add_input(path)
+    read = xarray.open_zarr if path.is_dir() else xarray.open_dataset
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what a library says of encodings of its own
+            return read(path, decode_timedelta=False)
+    except UNREADABLE as error:
+        fix = "Give NetCDF, Zarr or .npz; NetCDF 4 needs `pip install 'multiway[grids]'`."
+        raise DataError(f"{path}: it is no grid that can be read ({in_a_line(error, 100)}). {fix}") from None
+
+
+def _from_xarray(options: GridOptions, given: Any, label: str, findings: Findings, is_first: bool) -> Cube:
+    """A variable of a data set of xarray, or the one that is given alone."""
+    name, others, variable = "value", tuple[str, ...](), given
+    if hasattr(given, "data_vars"):
+        fields = {each: field for each, field in given.items() if field.ndim > 1 and field.dtype.kind in "iuf"}
+        fields = {each: field for each, field in fields.items() if "time" in roles_in(field).values()} or fields
+        name, others = choose_target(options, {each: field.size for each, field in fields.items()}, findings, is_first)
+        variable = given[name]
+    check_memory(variable.size, 1, 0, findings)
+    found = roles_in(variable)
+    known = {dim: variable.coords[dim].values for dim in found if dim in variable.coords}
+    parts = {"source": label, "name": str(variable.name or name), "others": others, "template": variable}
+    return arrange(options, variable.values, found, known, str(variable.attrs.get("units", "")), findings, **parts)
+
+
+def roles_in(variable: Any) -> dict[str, str]:
+    """What each axis of a variable of xarray is: by its values, by the name that CF has for it, and by its own."""
+    found = {str(dim): role_of(str(dim)) for dim in variable.dims}
+    for dim in found.keys() & {*variable.coords}:
+        known = variable.coords[dim]
+        standard = role_of(str(known.attrs.get("standard_name", "")))
+        is_time = known.dtype.kind == "M" or any(hasattr(each, "calendar") for each in known.values.flat[:1])
+        found[dim] = "time" if is_time else found[dim] if standard == "space" else standard
+    return found
+
+
+def _from_arrays(
+    options: GridOptions, arrays: dict[str, NDArray[Any]], label: str, findings: Findings, is_first: bool
+) -> Cube:
+    """The target among arrays by name; one of them may name the axes."""
+    named, units = arrays.pop(AXES, None), arrays.pop("units", np.array([""]))
+    sizes = {name: each.size for name, each in arrays.items() if each.ndim > 1 and each.dtype.kind in "iuf"}
+    name, others = choose_target(options, sizes, findings, is_first)
+    values = arrays[name]
+    usual = options.axes or ("time", *(f"axis{place}" for place in range(1, values.ndim)))
+    dims = tuple(map(str, usual if named is None else named.tolist()))
+    if len(dims) != values.ndim:
+        rule = f"'{quote(name)}' has {values.ndim} axes, and {len(dims)} are named: {list_some(dims)}"
+        raise findings.fatal("axes", rule, f"Give one name for each in the array '{AXES}'.")
+    known = {dim: arrays[dim] for dim in dims if dim in arrays}
+    found = {dim: role_of(dim) for dim in dims}
+    parts = {"source": label, "name": name, "others": others}
+    return arrange(options, values, found, known, str(units.flat[0]), findings, **parts)
+
+
+def choose_target(
+    options: GridOptions, sizes: Mapping[str, int], findings: Findings, is_first: bool
+) -> tuple[str, tuple[str, ...]]:
+    """The variable that is named, the only one, or the largest; and the others."""
+    fix = ("Name one (", Fix("read.target", like="NAME"), ").")
+    if not sizes:
+        raise findings.fatal("target", "no variable has numbers along two axes or more", "Give another file.")
+    if options.target is not None and options.target not in sizes:
+        rule = f"there is no variable '{quote(options.target)}' on a grid. It has {list_some(sizes)}"
+        raise findings.fatal("target", rule, fix)
+    if options.target is None and len(sizes) > 1 and not is_first:
+        raise findings.fatal("target", f"it has several variables: {list_some(sizes)}", fix)
+    name = options.target or max(sizes, key=lambda each: sizes[each])
+    return name, tuple(str(each) for each in sizes if each != name)
+
+
+def role_of(name: str) -> str:
+    """What an axis of that name is; `space` where its name does not say it."""
+    return next((role for role, names in ROLES.items() if name.lower() in names), "space")
+
+
+def arrange(
+    options: GridOptions,
+    values: NDArray[Any],
+    found: Mapping[str, str],
+    known: Mapping[str, NDArray[Any]],
+    units: str,
+    findings: Findings,
+    **parts: Any,
+) -> Cube:
+    """The cube with its time first; what its axes are is as found, or as the settings say."""
+    dims, roles = tuple(found), list(found.values())
+    if options.axes is not None:
+        roles = [role_of(each) for each in options.axes]
+    if len(roles) != len(dims) or roles.count("time") != 1:
+        rule = f"the target has the axes {', '.join(dims)}, and one must be time"
+        likely = ",".join(["time", *dims[1:]])
+        raise findings.fatal("axes", rule, ("Say what each is (", Fix("read.axes", likely), ")."))
+    first = roles.index("time")
+    times = Times.read(np.asarray(known.get(dims[first], np.arange(values.shape[first], dtype=np.float64))))
+    moved = np.moveaxis(values, first, 0).astype(np.float64)
+    if len(times) != len(moved):
+        raise findings.fatal("times", f"there are {len(times)} times for {len(moved)} fields", "Write as many.")
+    if options.fill is not None:
+        moved[moved == options.fill] = np.nan
+    space = [place for place in range(len(dims)) if place != first]
+    axes = tuple(
+        Axis(name=dims[at], role=roles[at], size=values.shape[at], values=numbers_of(known.get(dims[at])))
+        for at in space
+    )
+    return Cube(
+        values=moved, times=times, axes=axes, dims=dims, time=dims[first], coordinates=known, units=units, **parts
+    )
+
+
+def numbers_of(values: NDArray[Any] | None) -> Sequence[float] | None:
+    """Coordinates that are numbers."""
+    is_number = values is not None and values.dtype.kind in "iuf"
+    return tuple(np.asarray(values, np.float64).tolist()) if is_number else None
+
+
+def find_flaws(cube: Cube, findings: Findings) -> None:
+    """What is wrong with a grid: fill values that nobody named, gaps, and times that do not follow each other."""
+    values, known = cube.values, np.isfinite(cube.values)
+    if len(cube.times) < 3 or not known.any():
+        rule = f"three times or more are needed, with values. Got {len(cube.times)}, {known.sum()} values"
+        raise findings.fatal("missing", rule, "Give more.")
+    largest = float(np.nanmax(np.abs(values)))
+    if largest > LARGEST:
+        rule = f"{(np.abs(values) > LARGEST).sum():,} values are as large as {largest:g}, which no field has"
+        findings.add("huge", "error", rule, ("Say that it means missing (", Fix("read.fill", largest), ")."))
+    words, wrong = cube.times.words(), cube.times.step()[1].tolist()
+    if wrong:
+        places = [Place(row=row, unit="row", detail=f"{words[row - 1]} and then {words[row]}") for row in wrong]
+        fix = "Sort the times, and fill absent ones with missing values."
+        findings.add("times", "error", "times do not follow each other in even steps", fix, places)
+    land = ~known.any(0)
+    gaps = int((~known).sum() - land.sum() * len(values))
+    if gaps:
+        share = gaps / (len(values) * (~land).sum())
+        rule = f"{gaps:,} values of cells that have others are missing ({share:.1%}); a forecast takes the last known"
+        findings.add("gaps", "note" if share < 0.5 else "warning", rule)
+    if np.nanmin(values) == np.nanmax(values):
+        findings.add("constant", "error", f"all values are {largest:g}", "Give another variable.")

@@ -1,0 +1,124 @@
+"""What the report of a run on grids says: maps of truth, answer and error, and errors by lead."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiway.report import text
+from multiway.report.attention import colour_png
+from multiway.report.sections import Images, PagePart, Picture, Section, Table, Text
+from multiway.tasks import pages
+from multiway.tasks.grids.encode import GridState, PreparedGrid
+from multiway.tasks.grids.model import blend_fields, in_words, module_of, read_floors, shares_of
+from multiway.tasks.grids.writing import spread
+from multiway.tasks.lifecycle import if_there, reread
+from multiway.tasks.protocol import OURS
+from multiway.tasks.run import Run
+from multiway.tasks.target_page import SplitPage
+
+BLUE, PALE, RED, NONE = (np.array(each, float) for each in ((33, 102, 172), (247, 247, 247), (178, 24, 43), (205,) * 3))
+"""Colours of low, middle and high values, and of cells without one."""
+WORDS = {
+    OURS: "the blend by lead",
+    "season": "the season before",
+    "damped": "damped persistence",
+    "eof_ridge": "ridge on EOFs",
+}
+"""Models in words, where their names say too little."""
+TITLES = {"times": "Times", "first": "First", "last": "Last"}
+
+
+def draw_map(values: NDArray[np.float64], low: float, high: float) -> NDArray[np.uint8]:
+    """A field as red, green and blue, `(rows, columns, 3)`: from blue at the lowest to red at the highest."""
+    place = np.nan_to_num(2 * (values - low) / max(high - low, 1e-300) - 1).clip(-1, 1)[..., None]
+    colours = np.where(place < 0, PALE + place * (PALE - BLUE), PALE + place * (RED - PALE))
+    return np.where(np.isfinite(values)[..., None], colours, NONE).round().astype(np.uint8)
+
+
+def plane_of(state: GridState, field: NDArray[np.float32]) -> NDArray[np.float64] | None:
+    """A field along latitude and longitude, else along its last two axes; north is up, and the first of the others."""
+    roles = [axis.role for axis in state.axes]
+    if len(roles) < 2:
+        return None
+    shown = [roles.index("lat"), roles.index("lon")] if {"lat", "lon"} <= {*roles} else [len(roles) - 2, len(roles) - 1]
+    others = tuple(place for place in range(len(roles)) if place not in shown)
+    plane: NDArray[np.float64] = np.transpose(field, (*others, *shown))[(0,) * len(others)].astype(np.float64)
+    known = state.axes[shown[0]].values
+    return plane[::-1] if known is not None and roles[shown[0]] == "lat" and known[0] < known[-1] else plane
+
+
+def field_part(run: Run) -> PagePart:
+    """Maps of the last test field: the truth, and what was forecast of it over the shortest and the longest lead."""
+    prepared = if_there(lambda: reread(run))
+    content: list[Section | None] = [Text(words="Maps need the data, which could not be reread.")]
+    if prepared is not None:
+        pictures = list(field_pictures(run, prepared))
+        content = [Images(pictures=pictures) if pictures else Text(words="One axis of space has no map.")]
+    side = [
+        "The last field of the test, what was forecast of it, and how far that is off.",
+        "Red is high and blue is low; of an error, red is too high. Grey cells have no value.",
+    ]
+    return PagePart(id="maps", title="Maps", content=[*content, lead_table(run)], side=side)
+
+
+def field_pictures(run: Run, prepared: PreparedGrid) -> Iterator[Picture]:
+    """The truth, and for two leads answer and error."""
+    state, last, horizon = run.state, len(prepared.values) - 1, run.config.horizon
+    truth = plane_of(state, spread(prepared.values[-1:], state)[0])
+    if truth is None or not np.isfinite(truth).any():
+        return
+    fitted, shares = read_floors(dict(module_of(run).named_parameters())), shares_of(run)
+    low, high = float(np.nanmin(truth)), float(np.nanmax(truth))
+    scale, when = f"{low:.4g} to {high:.4g}{state.suffix}", prepared.cube.times.words()[-1]
+    yield Picture(f"Truth, {when}", [colour_png(draw_map(truth, low, high))], scale)
+    for lead in dict.fromkeys((1, horizon)):
+        field = blend_fields(fitted, prepared, last - lead, shares)[lead - 1 : lead]
+        answer = plane_of(state, spread(field, state)[0])
+        assert answer is not None
+        off = answer - truth
+        reach = float(np.nanmax(np.abs(off)))
+        yield Picture(f"Answer, lead {lead}", [colour_png(draw_map(answer, low, high))], scale)
+        within = f"within {reach:.3g}{state.suffix}"
+        yield Picture(f"Error, lead {lead}", [colour_png(draw_map(off, -reach, reach))], within)
+
+
+def lead_table(run: Run) -> Table:
+    """Test error of the answer and of every floor by lead, and what the answer is made of."""
+    rows = run.tables["errors"].query("split == 'test'")
+    names, scores = (OURS, *run.state.floors), SUBJECT.scores([run])
+    decimals = text.decimals_for(rows[f"rmse_{OURS}"])
+    cells = [
+        [str(row["lead"]), *(text.number(float(row[f"rmse_{name}"]), decimals) for name in names)]
+        for row in rows.to_dict("records")
+    ]
+    for row, shares in zip(cells, rows.filter(like="share_").to_numpy(), strict=True):
+        row.append(scores.name_models(in_words(run.state.floors, shares)))
+    heads = ["Lead", *(scores.name(name) for name in names), "Made of"]
+    return Table(title="RMSE by lead on the test times", columns=heads, rows=cells)
+
+
+def headline(subject: pages.Subject, run: Run) -> str:
+    """How far the answer is off, compared with persistence."""
+    scores = subject.scores([run])
+    own, other = scores.get(run.task.score_name(run), "rmse"), scores.get("persistence", "rmse")
+    start = f"{text.sentence_case(run.state.targets[0])} is off by {text.figure(own.number)}{run.state.suffix} (RMSE)"
+    share = text.percent(100 * abs(1 - own.number / other.number), 0)
+    return f"{start} by area, {share} {'less' if own.number < other.number else 'more'} than the last field repeated."
+
+
+SUBJECT = pages.Subject(
+    kicker="Report on a grid",
+    models=WORDS,
+    rows="times",
+    setting=lambda run: {
+        "Context": str(run.config.context),
+        "Horizon": str(run.config.horizon),
+        "Grid": " × ".join(str(axis.size) for axis in run.state.axes),
+        "Season": f"{run.state.period} times" if run.state.period > 1 else "none",
+    },
+    about=[
+        "Cells count by their area, those without a value not at all. Climatology is that of times before the test."
+    ],
+)
+PAGE = SplitPage(SUBJECT, lambda runs: [field_part(runs[0])], titles=TITLES, total="times", headline=headline)

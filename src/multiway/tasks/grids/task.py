@@ -1,0 +1,204 @@
+"""The task `grids`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+
+from multiway import files
+from multiway.auditing import AuditReport
+from multiway.auditing.duplicates import by_split, check_duplicates, sample_digest
+from multiway.config import Plain
+from multiway.data.matching import Far, far_columns
+from multiway.errors import ConfigError, Fix
+from multiway.tasks.answers import Answer
+from multiway.tasks.choice import Choice, choice_of_settings
+from multiway.tasks.grids.config import GRIDS, GridConfig
+from multiway.tasks.grids.encode import GridState, PreparedGrid, prepare_grid
+from multiway.tasks.grids.floors import Floats, blend_weights
+from multiway.tasks.grids.model import (
+    GridFloors,
+    Measured,
+    forecast_fields,
+    in_words,
+    learn_floors,
+    measure_floors,
+    module_of,
+    read_floors,
+)
+from multiway.tasks.grids.writing import FIELDS, spread, write_fields
+from multiway.tasks.lifecycle import data_of
+from multiway.tasks.options import AUTO
+from multiway.tasks.protocol import OURS, SPLITS, VALIDATION, Context, Metric, Row, Task
+from multiway.tasks.run import Run
+
+
+def fit_model(run: Run, name: str, prepared: PreparedGrid, context: Context) -> Plain:
+    """Learn the floors from the training times."""
+    module_of(run).fit(prepared, prepared.borders["train"][1], run.config.horizon)
+    return {"modes": run.state.modes, "period": run.state.period, "cells": prepared.values.shape[1]}
+
+
+def choose_answer(run: Run, prepared: PreparedGrid, *, refit: bool = True) -> Choice:
+    """A blend or a floor for each lead, by the times of validation; or the floor that the settings name."""
+    module, floors = module_of(run), run.state.floors
+    found = predict_split(run, prepared, "validation")
+    shares = np.stack([blend_weights(products) for products in found.products])
+    module.get_parameter("shares").data = torch.from_numpy(shares).float()
+    if run.config.answer not in (AUTO, OURS):
+        return choice_of_settings(run.config.answer)
+    pooled = {name: pool(each) for name, each in found._replace(shares=shares).errors().items()}
+    best, count = min(floors, key=lambda name: pooled[name]), len(found.products[0])
+    reason = f", {in_words(floors, shares[0])} at lead 1"
+    reason += f", {in_words(floors, shares[-1])} at lead {len(shares)}" if len(shares) > 1 else ""
+    against = f"{pooled[OURS]:.3g}{run.state.suffix} against {pooled[best]:.3g} of {best}"
+    reason += f" (RMSE {against}, validation of {count} times)"
+    return Choice(name=OURS, reason=reason, loss="RMSE", cases=count, unit="times")
+
+
+def pool(errors: Floats) -> float:
+    """Root mean square over leads."""
+    return float(np.sqrt((errors**2).mean()))
+
+
+def refit_floors(run: Run, prepared: PreparedGrid, context: Context) -> None:
+    """Learn the floors again from all times before the test, once the choice is made."""
+    module_of(run).fit(prepared, prepared.borders["validation"][1], run.config.horizon)
+
+
+def learn_all(run: Run, prepared: PreparedGrid) -> dict[str, torch.Tensor]:
+    """What the floors know of all times, those of the test too: for forecasts beyond them alone, and for no score."""
+    fitted = learn_floors(prepared, len(prepared.values), run.config.horizon)
+    return {name: torch.from_numpy(each).float() for name, each in fitted._asdict().items()}
+
+
+def predict_split(run: Run, prepared: PreparedGrid, split: str) -> Measured:
+    """Errors of every floor on a part; of validation by what was learnt before it."""
+    module = module_of(run)
+
+    def measure() -> list[Floats]:
+        return measure_floors(read_floors(dict(module.named_parameters())), prepared, split, run.config.horizon)
+
+    return Measured(
+        run.state.floors, run.once(prepared, split, measure), module.get_parameter("shares").double().numpy()
+    )
+
+
+def score_split(run: Run, predictions: Measured, split: str) -> list[Row]:
+    """Root mean squared error of the answer and of every floor, over all leads and at each."""
+    rows: list[Row] = []
+    for name, errors in predictions.errors().items():
+        by_lead = {f"rmse_{lead}": float(each) for lead, each in enumerate(errors, start=1)}
+        own = {"model": name, "split": split, "low": None, "high": None}
+        rows += [{**own, "metric": metric, "value": each} for metric, each in {"rmse": pool(errors), **by_lead}.items()]
+    return rows
+
+
+def list_metrics(config: GridConfig) -> tuple[Metric, ...]:
+    """Over all leads, then at each; the first, the middle and the last are printed."""
+    shown = {1, (config.horizon + 1) // 2, config.horizon}
+    by_lead = [
+        Metric(name=f"rmse_{lead}", title=f"RMSE, lead {lead}", higher=False, decimals=None, detail=lead not in shown)
+        for lead in range(1, config.horizon + 1)
+    ]
+    return (Metric(name="rmse", title="RMSE", higher=False, decimals=None), *by_lead)
+
+
+def list_tables(run: Run, predictions: Measured, split: str) -> dict[str, pd.DataFrame]:
+    """Errors by lead, and the share of each floor in the answer to it."""
+    leads = {"split": split, "lead": np.arange(1, len(predictions.shares) + 1)}
+    errors = {f"rmse_{name}": each for name, each in predictions.errors().items()}
+    shares = {f"share_{name}": predictions.shares[:, place] for place, name in enumerate(predictions.floors)}
+    return {"errors": pd.DataFrame({**leads, **errors, **shares})}
+
+
+def describe_splits(run: Run, prepared: PreparedGrid, predictions: object = None) -> Plain:
+    """How many times each part has, and which."""
+    words, borders = prepared.cube.times.words(), ((split, *prepared.borders[split]) for split in SPLITS)
+    facts = {
+        split: {"times": stop - start, "first": words[start], "last": words[stop - 1]} for split, start, stop in borders
+    }
+    return {"splits": facts}
+
+
+def summarise(run: Run) -> str:
+    """How far the answer and every floor are off on the test times."""
+    rows = [row for row in run.scores if row["split"] == "test" and row["metric"] == "rmse"]
+    errors = {row["model"]: row["value"] for row in rows}
+    own = errors.pop(run.answer.name)
+    others = ", ".join(f"{name} {value:.4g}" for name, value in errors.items())
+    return f"off by {own:.4g}{run.state.suffix} on the test times (RMSE by area, all leads); {others}."
+
+
+def find_far(run: Run, later: PreparedGrid) -> Sequence[Far]:
+    """Values of the last times far from those of the training."""
+    seen = later.values[-run.config.context :].reshape(-1, 1)
+    return far_columns(seen, run.state.targets, run.state.scaler, "the values")
+
+
+def check_stored(run: Run) -> None:
+    """What was learnt of all times fits what was scored."""
+    own = {name: each.shape for name, each in module_of(run).named_parameters() if name != "shares"}
+    found = {name: each.shape for name, each in run.calibration.items()}
+    if own != found:
+        raise ValueError(f"floors of {found} in place of {own}")
+
+
+def answer_grid(run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
+    """The fields after the end of a file, as NetCDF or .npz."""
+    if out is None or out.suffix.lower() not in FIELDS:
+        raise ConfigError("predict: fields are written as NetCDF or .npz (", Fix("out", like="FILE.nc"), ").")
+    source = TASK.locate(data) if data else data_of(run)
+    files.add_input(source)
+    prepared = prepare_grid(run.config, source, run.state)
+    told = run.check_far(prepared, prepared.source, far=bool(options.get("far")))
+    whole = spread(forecast_fields(run, prepared), run.state)
+    times = prepared.cube.times.later(run.state.step, run.config.horizon)
+    write_fields(prepared.cube, whole, times, out)
+    words = times.words()
+    return Answer(files=(out,), notes=(*told, f"{len(words)} fields from {words[0]} to {words[-1]}:"))
+
+
+def audit_grid(config: GridConfig, run: Run | None = None) -> AuditReport:
+    """Whether a field is in two parts, and from which times what is scored was learnt."""
+    prepared = prepare_grid(config, TASK.locate(config.data or ""))
+    words, splits = prepared.cube.times.words(), {split: np.arange(*prepared.borders[split]) for split in SPLITS}
+    digests = [sample_digest(np.nan_to_num(field)) for field in prepared.values]
+    counts = ", ".join(f"{split} {len(rows)}" for split, rows in splits.items())
+    sound = [
+        "no time is forecast in two parts, whose order is that of time",
+        f"what is scored was learnt from times before {words[splits['test'][0]]}, the first of the test",
+    ]
+    copies = check_duplicates(by_split(digests, splits), by_split(words, splits), "fields")
+    return AuditReport.of(f"{prepared.source}: {len(words)} times; {counts}", [*sound, copies])
+
+
+TASK = Task(
+    **GRIDS.parts,
+    own=OURS,
+    page="multiway.tasks.grids.page:PAGE",
+    needs="a grid. Give a file",
+    state=GridState,
+    fields_of_validation=(*VALIDATION, "horizon", "context"),
+    prepare=prepare_grid,
+    audit=audit_grid,
+    names=lambda config, state: (OURS,),
+    answers=lambda config, state: (OURS, *state.floors),
+    build=lambda config, state, name: GridFloors(state, config.horizon),
+    fit=fit_model,
+    choose=choose_answer,
+    refit=refit_floors,
+    calibrate=learn_all,
+    check_stored=check_stored,
+    predict=predict_split,
+    score=score_split,
+    tables=list_tables,
+    describe=describe_splits,
+    metrics=list_metrics,
+    sentence=summarise,
+    far=find_far,
+    far_scored=find_far,
+    answer=answer_grid,
+)
