@@ -28,7 +28,7 @@ from benchmarks.rows import commit, processor
 import multiway
 from multiway import workflows
 from multiway.errors import MultiwayError
-from tasks.later_data import NUMBERS, TABLES, TIME, Later, json_lines, narrow, packed, parquet, read, usual, workbook
+from tasks.later_data import NUMBERS, TABLES, TIME, Later, json_lines, narrow, packed, parquet, usual, workbook
 from tasks.tiny import TINY
 
 Rows = Callable[[pd.DataFrame], pd.DataFrame]
