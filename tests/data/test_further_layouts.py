@@ -147,3 +147,14 @@ def test_a_column_of_users_is_no_target(tmp_path):
     frame.to_csv(tmp_path / "messages.csv", index=False, header=False)
     said = checked(tmp_path / "messages.csv")[3]
     assert "the command below predicts '0'" in said
+
+
+def test_classes_that_are_named_otherwise_than_they_are_written_are_said(tmp_path):
+    def told(ends):
+        rows = [f"{row % 13},{ends[row % 2]}" for row in range(60)]
+        return checked(written(tmp_path / "rows.csv", ["size,class", *rows]), "--target", "class")[3]
+
+    assert "classes of 'class' are written as 1.0 and named 1" in told(["1.0", "2.0"])
+    assert "written as 10 % and named 10" in told(["10 %", "20 %"])
+    for plain in (["1", "2"], ["a", "b"], ["true", "false"]):
+        assert "and named" not in told(plain)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, list_some, quote, refuse_huge
 from multiway.data.options import TargetKind
-from multiway.data.sources.cells import LARGEST, NOWHERE, Column, as_text, has_comma, parse_cells, with_truths
+from multiway.data.sources.cells import LARGEST, NOWHERE, TRUTHS, Column, as_text, has_comma, parse_cells, with_truths
 from multiway.data.sources.columns import RawTable
 from multiway.data.sources.frames import as_pandas
 from multiway.data.sources.values import AS_DECIMALS
@@ -78,6 +78,12 @@ def _labels(
         count = "one class" if len(found) == 1 else f"{len(found):,} classes in {len(text):,} rows"
         raise findings.fatal("target", f"the target '{quote(name)}' has {count}", otherwise)
     note_spellings(name, found, findings)
+    if classes is None and table.columns[name].text is not None:
+        written = as_text(table.columns[name].raw).to_numpy(object)
+        rows = np.flatnonzero((written != text.to_numpy(object)) & ~np.isin(written.astype(str), list(TRUTHS)))
+        if len(rows):
+            shown = f"written as {quote(written[rows[0]])} and named {quote(text.iloc[rows[0]])}"
+            findings.add("classes", "note", f"classes of '{quote(name)}' are {shown}")
     codes = pd.Index(classes or found, dtype=object).get_indexer(pd.Index(text))
     unknown = np.flatnonzero(codes < 0)
     if len(unknown):
