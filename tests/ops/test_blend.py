@@ -104,7 +104,7 @@ def test_bands_of_a_horizon():
 
 
 def test_weights_of_a_series_are_those_of_its_own_error_and_of_all():
-    """Against a search over the simplex: B blocks of its own, four of all, and ten that say nothing."""
+    """Against a search over the simplex: B blocks of its own, four of all, and twenty that say nothing over all B."""
     series = np.stack([products((1.0, 1.2, 1.5), 35, seed).mean(0) for seed in range(4)])
     doubts, blocks = [1.0, 1.0, 3.0], 7
     counts = np.resize([float(blocks), 0.5, 3.0], len(series))
@@ -114,7 +114,7 @@ def test_weights_of_a_series_are_those_of_its_own_error_and_of_all():
     points = [np.array((a, b, 1 - a - b)) for a, b in itertools.product(grid, grid) if a + b <= 1]
     for own, count, weights in zip(series, counts, found.T, strict=True):
         gram = (count * own / np.trace(own) + 4 * mean) / (count + 4)
-        gram += 20 / max(count, 1) * gram.diagonal().min() * np.diag(doubts)
+        gram += 20 / counts.sum() * gram.diagonal().min() * np.diag(doubts)
         np.testing.assert_allclose(weights, min(points, key=lambda w: w @ gram @ w), atol=0.011)
 
 

@@ -190,7 +190,7 @@ def marks_of(values: NDArray[Any], *, is_sure: bool = False) -> dict[float, NDAr
 
     values: `(cells,)`, NaN where missing.
     """
-    rest = values[np.isfinite(values)].astype(np.float64)
+    rest = values if values.dtype.kind in "iu" else values[np.isfinite(values)]
     marks = list[float]()
     while len(rest) and len(marks) < MOST_MARKS:
         ends = (float(end) for end in (rest.min(), rest.max()))
@@ -202,17 +202,18 @@ def marks_of(values: NDArray[Any], *, is_sure: bool = False) -> dict[float, NDAr
     return {mark: np.flatnonzero(values == mark) for mark in marks}
 
 
-def _is_mark(mark: float, values: NDArray[np.float64], *, is_sure: bool) -> bool:
-    others = values[values != mark]
-    count = len(values) - len(others)
-    if count < FEWEST or not len(others):
+def _is_mark(mark: float, values: NDArray[Any], *, is_sure: bool) -> bool:
+    is_other = values != mark
+    count = len(values) - int(is_other.sum())
+    if count < FEWEST or count == len(values):
         return False
-    low, high = float(others.min()), float(others.max())
+    low = float(values.min(where=is_other, initial=values.max()))
+    high = float(values.max(where=is_other, initial=values.min()))
     gap, is_alone = max(low - mark, mark - high), mark < 0 <= low
     is_far = gap > high - low
     if not (is_alone or _is_odd(mark)) or (not is_far and (is_sure or count < DIFFERENT)):
         return False
-    different, counts = np.unique(others, return_counts=True)
+    different, counts = np.unique(values[is_other].astype(np.float64), return_counts=True)
     if is_far or len(different) < MANY:
         return is_far and len(different) >= DIFFERENT
     near = slice(None, (len(different) + 1) // 2) if mark < low else slice(len(different) // 2, None)

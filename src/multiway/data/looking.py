@@ -122,8 +122,8 @@ def find_doubt(table: RawTable, kinds: Mapping[str, Kind], time: str | None, *, 
             ends = f"'{quote(numbered[0])}' to '{quote(numbered[-1])}'"
             return Doubt(f"columns {ends} are numbered: a table of cases, or each row is a series", "read.time_column")
     for name, kind in kinds.items():
-        cells = table.columns[name].words
         if is_smooth and kind == "identifier" and not table.columns[name].holds_numbers:
+            cells = table.columns[name].words  # of no other, as there may be thousands
             forms = cells.str.replace(DIGITS, "0", regex=True).value_counts(normalize=True)
             if forms.iloc[0] >= EVEN and forms.index[0].count("0") > 1:
                 rule = f"'{quote(name)}' may hold times that are not understood, such as {quote(cells.iloc[0])}"

@@ -14,7 +14,7 @@ BANDS = 4
 """Parts of a horizon: its last half, the quarter before it, the eighth before that, and the first eighth."""
 
 OTHERS, PRIOR = 4.0, 20.0
-"""Blocks of windows that what all series say, and the doubts, count for in each."""
+"""Blocks of windows that what all series say counts for in each, and the doubts in all."""
 
 
 def horizon_bands(horizon: int) -> tuple[int, ...]:
@@ -69,11 +69,12 @@ def weights_of_series(products: Floats, blocks: Floats, doubts: Sequence[float])
 
     $$w_s = \arg\min_w w^\top (H_s + \lambda_s D) w, \quad
       H_s = \frac{B_s G_s / \operatorname{tr} G_s + C \bar G / \operatorname{tr} \bar G}{B_s + C}, \quad
-      \lambda_s = \frac{P}{\max(B_s, 1)} \min_k H_{s,kk}$$
+      \lambda_s = \frac{P}{\max(\sum_t B_t, 1)} \min_k H_{s,kk}$$
 
     G_s holds the mean products of the candidates' errors of a series over B_s blocks of windows, and the mean of them
     is that of C more blocks. P blocks in which all are alike and err apart draw the weights to the inverse of D: with
-    few blocks the mean of several models is hard to beat (Claeskens, Magnus, Vasnev and Wang 2016).
+    few blocks, of all series together, the mean of several models is hard to beat (Claeskens, Magnus, Vasnev and Wang
+    2016).
 
     Args:
         products: `(series, candidates, candidates)`, in units that make series alike.
@@ -84,11 +85,11 @@ def weights_of_series(products: Floats, blocks: Floats, doubts: Sequence[float])
     if not len(known):  # no candidate has erred
         return np.repeat((1 / np.asarray(doubts) / (1 / np.asarray(doubts)).sum())[:, None], len(products), 1)
     mean, weights = known.mean(0) / np.trace(known.mean(0)), []
+    doubt = PRIOR / max(float(blocks.sum()), 1.0)
     for own, count in zip(products, blocks, strict=True):
         size = np.trace(own)
         gram = mean if size <= 0 else (count * own / size + OTHERS * mean) / (count + OTHERS)
-        prior = PRIOR / max(count, 1.0) * float(np.diag(gram).min())
-        weights.append(few_weights(gram + prior * np.diag(np.asarray(doubts))))
+        weights.append(few_weights(gram + doubt * float(np.diag(gram).min()) * np.diag(np.asarray(doubts))))
     return np.stack(weights, 1)
 
 

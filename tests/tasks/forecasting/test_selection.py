@@ -11,11 +11,11 @@ from multiway.tasks.forecasting import held_out as origins
 from multiway.tasks.forecasting.candidate import Rows, fit_candidates
 from multiway.tasks.forecasting.choice import choose_weights
 from multiway.tasks.forecasting.encode import learn_state, prepare_panel, sizes_of
-from multiway.tasks.forecasting.held_out import Products, products_of, stretches
+from multiway.tasks.forecasting.held_out import Products, half_life_of, products_of, stretches
 from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.forecasting.windows import inputs_of
 from multiway.tasks.protocol import OURS
-from tasks.forecasting.panels import HORIZON, fitted, make_config, make_frame
+from tasks.forecasting.panels import HORIZON, allowed, fitted, make_config, make_frame, make_windows
 from tolerances import SUMS64
 
 NAMES = ("naive", "ridge", "network")
@@ -149,17 +149,23 @@ def without_classical(monkeypatch):
     monkeypatch.setattr(candidate, "SECONDS", 0.0)
 
 
+def test_an_error_counts_half_after_a_horizon_and_of_long_series_after_a_share_of_their_windows():
+    assert half_life_of(make_windows(60, 1, 8, 5)) == 5
+    long = make_windows(2000, 1, 8, 5)
+    assert half_life_of(long) == pytest.approx(0.08 * len(long))
+
+
 def test_stretches_without_a_classical_model_decide_no_weights_of_series():
     """Where there is no stretch with one, all decide."""
     part = stretches(*made(make_frame(rows=120)))[-1]
     names, count = ("naive", "ridge"), part.windows.num_targets
     wild = part._replace(forecast=lambda *past: {name: 9 * each for name, each in part.forecast(*past).items()})
     never, always = torch.zeros(count, dtype=torch.bool), torch.ones(count, dtype=torch.bool)
-    alone = products_of([part._replace(with_models=always)], names, (HORIZON,), apart=True)
+    alone = products_of([part._replace(with_models=always)], names, (HORIZON,), float(HORIZON))
     some = products_of(
-        [wild._replace(with_models=never), part._replace(with_models=always)], names, (HORIZON,), apart=True
+        [wild._replace(with_models=never), part._replace(with_models=always)], names, (HORIZON,), float(HORIZON)
     )
-    none = products_of([part._replace(with_models=never)], names, (HORIZON,), apart=True)
+    none = products_of([part._replace(with_models=never)], names, (HORIZON,), float(HORIZON))
     for each in (some, none):
         np.testing.assert_allclose(each.series, alone.series, rtol=SUMS64)
         np.testing.assert_array_equal(each.cells, alone.cells)
@@ -217,3 +223,10 @@ def test_a_network_is_trained_where_it_pays_or_is_named():
     open_config = make_config(model={}, partner="auto")
     assert not open_config.trains_network(1999) and open_config.trains_network(2000)
     assert make_config().trains_network(10) and not make_config(answer="ridge").trains_network(5000)
+
+
+def test_a_thousand_short_series_have_classical_models(monkeypatch):
+    pytest.importorskip("statsforecast", reason="statsforecast is an extra")
+    monkeypatch.setattr(candidate, "SECONDS", 10.0)
+    assert {"theta", "ets"} < set(allowed(make_windows(18, 1000, 4, 6)))
+    assert not {"theta", "ets", "arima"} & set(allowed(make_windows(700, 5000, 4, 6)))

@@ -111,6 +111,15 @@ def make_short(path, count):
     return write_npz(path.with_name(f"last{count}.npz"), make_field(90)[-count:], start=f"{2008 - (count > 6)}-0{8}")
 
 
+def test_a_later_file_has_the_variable_of_the_training(run, path):
+    other = write_npz(path.with_name("more.npz"), make_field(90), wind=np.ones((90, 3, 5)))
+    same = TASK.prepare(CONFIG, other, run.state)
+    np.testing.assert_array_equal(same.values, TASK.prepare(CONFIG, path, run.state).values)
+    np.savez(path.with_name("wind.npz"), wind=np.ones((90, 3, 5)), axes=np.array(["time", "lat", "lon"]))
+    with pytest.raises(DataError, match=r"there is no variable 'sst' on a grid\. It has wind"):
+        TASK.prepare(CONFIG, path.with_name("wind.npz"), run.state)
+
+
 def test_the_context_is_all_that_a_forecast_sees(run, path):
     values = make_field(90)
     values[:78] += 100

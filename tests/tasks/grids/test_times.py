@@ -58,9 +58,16 @@ def test_plain_numbers_have_a_step_and_no_season():
     assert times.phases(Step(length=2.0), 3).tolist() == [2, 0, 1]
 
 
-def test_words_that_are_no_dates_are_refused():
-    with pytest.raises(DataError, match=r"times are words such as 2024-01-31. Got spring"):
-        Times.read(np.array(["spring", "summer"]))
+@pytest.mark.parametrize("kind", [str, object])
+def test_words_that_are_no_dates_are_refused(kind):
+    with pytest.raises(DataError, match=r"times are dates such as 2024-01-31. Got spring, summer"):
+        Times.read(np.array(["spring", "summer"], kind))
+    assert Times.read(np.array(["2024-01-31", "2024-02-29"], kind)).words() == ["2024-01-31", "2024-02-29"]
+
+
+def test_a_missing_time_is_refused():
+    with pytest.raises(DataError, match=r"Got 2024-01-31, NaT"):
+        Times.read(np.array(["2024-01-31", "NaT"], "datetime64[D]"))
 
 
 def test_months_of_thirty_days_are_those_of_cftime():

@@ -158,8 +158,10 @@ def with_names_below(table: RawTable, findings: Findings) -> RawTable:
     Each name begins a block: times go back there, and rise within it. Another table is as it is.
     """
     time = column_of_times(table)
+    if time is None:
+        return table
     blank = [name for name in table.names if name != time and not table.columns[name].is_present.all()]
-    if time is None or not blank:
+    if not blank:
         return table
     try:
         times, good = parse_times(table, time, PLAIN, Findings(""))

@@ -25,6 +25,7 @@ from multiway.tasks.forecasting.held_out import (
     Products,
     Stretch,
     errors_of,
+    half_life_of,
     products_of,
     stretch_of,
     stretches,
@@ -80,7 +81,7 @@ def decide(
     outside = others_in(model.names)
     ours = tuple(name for name in model.names if name not in outside)
     apart = any(candidates()[name].is_classical for name in ours) and config.answer == AUTO
-    products = products_of(parts, ours, stops, apart=apart)
+    products = products_of(parts, ours, stops, half_life_of(prepared.windows["train"]) if apart else None)
     chosen = choose_weights(products, config.answer, scale)
     if config.metric != "mse" and config.answer == AUTO:
         weights, errors = weights_by(config.metric, parts, chosen.names, stops, chosen.weights, scale)
@@ -361,10 +362,11 @@ def follow_test_rows(model: WeighedForecasts, prepared: PreparedPanel, scale: Fl
         return {}
     test, horizon = prepared.windows["test"], model.horizon
     ours = model.names[: len(model.names) - len(others_in(model.names))]
-    found = products_of([stretch_of(test, model.fitted_for("test"))], ours, (horizon,), apart=True)
+    half_life = half_life_of(prepared.windows["train"])
+    found = products_of([stretch_of(test, model.fitted_for("test"))], ours, (horizon,), half_life)
     assert found.series is not None and found.cells is not None
     gap = int(test.start_rows()[-1] - prepared.windows["validation"].start_rows()[-1])
-    before = float(weights_by_age(torch.tensor(gap), horizon)) * model.cells.numpy()
+    before = float(weights_by_age(torch.tensor(gap), half_life)) * model.cells.numpy()
     cells = found.cells + before
     sums = (
         found.series * found.cells[:, None, None]

@@ -24,8 +24,9 @@ MAX_CELLS = 100_000_000
 """Of errors that are looked at for one comparison; every k-th window where there are more."""
 ORIGINS = (0.5, 0.625, 0.75, 0.875)
 """Shares of the training windows that come before each stretch of them."""
-HALF_LIFE = 1.0
-"""Horizons after which an error counts half in the weights of each series."""
+HALF_LIFE, LONG = 1.0, 0.08
+"""Horizons after which an error counts half in the weights of each series; at least this share of the training windows,
+as those of long series say more together than their last ones."""
 SMALLEST = 0.2
 """Share of the training windows that a fit out of time has at least."""
 ALL = torch.ones((), dtype=torch.bool)
@@ -115,13 +116,13 @@ def errors_of(parts: Sequence[Stretch], stride: int = 1) -> dict[str, NDArray[np
 
 @torch.no_grad()
 def products_of(
-    parts: Sequence[Stretch], names: tuple[str, ...], stops: tuple[int, ...], *, apart: bool = False
+    parts: Sequence[Stretch], names: tuple[str, ...], stops: tuple[int, ...], half_life: float | None = None
 ) -> Products:
     """Products of errors over the windows of some stretches, of every k-th where they hold too many cells.
 
-    They are means over the cells of all series; windows without an observed cell are left out. `apart` has them of
-    each series, too, over the stretches that classical models were fitted before, if there are any. There a window
-    counts half of one that begins `HALF_LIFE` horizons later.
+    They are means over the cells of all series; windows without an observed cell are left out. With a half-life they
+    are of each series, too, over the stretches that classical models were fitted before, if there are any. There a
+    window counts half of one that begins so many rows later.
     """
     values, own, count = [], torch.zeros((), dtype=torch.float64), torch.zeros((), dtype=torch.float64)
     modelled, latest = torch.stack([part.with_models for part in parts]).any(0), int(parts[-1].windows.start_rows()[-1])
@@ -136,23 +137,27 @@ def products_of(
             errors = torch.stack([torch.where(keep, forecasts[name] - target, 0).double() for name in names], 1)
             flat = [band.flatten(2) for band in errors.tensor_split(stops[:-1], 2)]
             squares.append(torch.stack([band @ band.mT for band in flat], 1))
-            if apart:
-                weight = weights_by_age(latest - batch["start"], windows.horizon)[:, None] * (
-                    part.with_models | ~modelled
-                )
+            if half_life is not None:
+                ages = latest - batch["start"]
+                weight = weights_by_age(ages, half_life)[:, None] * (part.with_models | ~modelled)
                 own = own + torch.einsum("bkhs,blhs,bs->skl", errors, errors, weight)
                 count = count + (weight * keep.sum(1)).sum(0)
             counts.append(torch.stack([band.sum((1, 2)) for band in keep.tensor_split(stops[:-1], 1)], 1))
         sums, cells = windows.total(torch.cat(squares), torch.cat(counts))
         values.append((sums / cells.clamp_min(1)[..., None, None])[cells.any(1)])
     found = Products(names=names, stops=stops, values=torch.cat(values).numpy(), validation=len(values[-1]))
-    if not apart:
+    if half_life is None:
         return found
     series = torch.where(count > 0, 1 / count, 0.0)[:, None, None] * own
     return dataclasses.replace(found, series=series.numpy(), cells=count.numpy())
 
 
-def weights_by_age(rows: Tensor, horizon: int) -> Tensor:
+def half_life_of(training: Windows) -> float:
+    """Rows after which an error counts half in the weights of each series."""
+    return max(HALF_LIFE * training.horizon, LONG * len(training))
+
+
+def weights_by_age(rows: Tensor, half_life: float) -> Tensor:
     """Of windows that begin so many rows before the last one."""
-    weights: Tensor = 0.5 ** (rows.double() / (HALF_LIFE * horizon))
+    weights: Tensor = 0.5 ** (rows.double() / half_life)
     return weights

@@ -92,7 +92,7 @@ def read_cube(options: GridOptions, source: object, findings: Findings, *, is_fi
     is_first: Take the largest variable where several are there and none is named.
     """
     if isinstance(source, np.ndarray):
-        arrays = {"value": source}
+        arrays = {options.target or "value": source}
     elif isinstance(source, str | Path) and Path(source).suffix == ".npz":
         archive = Archive(Path(source), options.max_bytes, name_arrays(source))
         arrays = {name: archive.read(name, words=True) for name in archive.names}
@@ -138,7 +138,7 @@ def roles_in(variable: Any) -> dict[str, str]:
     for dim in found.keys() & {*variable.coords}:
         known = variable.coords[dim]
         standard = role_of(str(known.attrs.get("standard_name", "")))
-        is_time = known.dtype.kind == "M" or hasattr(known.values.flat[0], "calendar")
+        is_time = known.dtype.kind == "M" or any(hasattr(each, "calendar") for each in known.values.flat[:1])
         found[dim] = "time" if is_time else found[dim] if standard == "space" else standard
     return found
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.config import Config
-from multiway.data.findings import quote
+from multiway.data.findings import list_some
 from multiway.errors import DataError
 
 DAY = 86_400.0
@@ -42,16 +42,19 @@ class Times:
         """Times as a file gives them; words are dates as ISO 8601 writes them.
 
         Raises:
-            DataError: They are other words.
+            DataError: They are other words, or one is missing.
         """
-        if values.dtype.kind == "O":
+        if values.dtype.kind == "O" and all(hasattr(each, "calendar") for each in values):
             return cls(values.tolist(), str(values[0].calendar))
-        if values.dtype.kind not in "MU":
+        if values.dtype.kind in "iufb":
             return cls(values.astype(np.float64).tolist(), "")
         try:
-            return cls(values.astype("datetime64[us]").tolist(), "standard")
+            moments = values.astype(str).astype("datetime64[us]")
         except ValueError:
-            raise DataError(f"times are words such as 2024-01-31. Got {quote(values.flat[0])}.") from None
+            moments = np.array(["NaT"], "datetime64[us]")
+        if np.isnat(moments).any():
+            raise DataError(f"times are dates such as 2024-01-31. Got {list_some(values, 3)}.")
+        return cls(moments.tolist(), "standard")
 
     def __len__(self) -> int:
         return len(self.moments)

@@ -97,6 +97,12 @@ class ScanLook:
     is_rounded: bool = False
 
 
+def _hash_of(values: NDArray[Any]) -> bytes:
+    hashed = hashlib.sha256(f"{values.shape}{values.dtype.kind}".encode())
+    hashed.update(np.ascontiguousarray(values))
+    return hashed.digest()
+
+
 NEAR_WHOLE = 1e-3
 """What scaling and single precision change of a label at most."""
 
@@ -262,7 +268,7 @@ class Scans:
         return ScanLook(
             low=float(values.min()),
             high=float(values.max()),
-            digest=hashlib.sha256(f"{values.shape}{values.dtype.kind}".encode() + values.tobytes()).digest(),
+            digest=_hash_of(values),
             header=volume.header,
             prepared=header_after_preparing(volume.header, self.options, volume.source),
             mask=None if mask is None else dict(zip(marks.tolist(), counts.tolist(), strict=True)),

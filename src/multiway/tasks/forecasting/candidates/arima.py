@@ -161,7 +161,7 @@ class Arima(EachSeries[ArimaForecaster]):
     """The order that a search chooses."""
 
     name, words, cost = "arima", "ARIMA", 16
-    pace, most = (0.005, 0.0004, 0.0015, 15.0), MOST
+    pace, most = (0.007, 0.00001, 0.0015, 15.0), MOST
     start = "the last value"
 
     def build(self, sizes: Sizes) -> ArimaForecaster:

@@ -8,7 +8,7 @@ class ExponentialSmoothing(EachSeries[Smoothing]):
     """The form of the lowest corrected AIC."""
 
     name, words, cost = "ets", "exponential smoothing", 14
-    pace, most = (0.004, 0.0002, 0.0004, 8.0), MOST["ets"]
+    pace, most = (0.0008, 0.00002, 0.0004, 8.0), MOST["ets"]
 
     def build(self, sizes: Sizes) -> Smoothing:
         """Without a fit."""

@@ -8,7 +8,7 @@ class LogExponentialSmoothing(EachSeries[LogSmoothing]):
     """The form of the lowest corrected AIC, of what grows in proportion."""
 
     name, words, cost = "ets_log", "exponential smoothing of logarithms", 15
-    pace, most = (0.003, 0.0001, 0.0002, 4.0), MOST["ets"]
+    pace, most = (0.0008, 0.00002, 0.0002, 4.0), MOST["ets"]
 
     def can_answer(self, facts: Facts) -> bool:
         """Where a series is positive, and all fits take few enough seconds."""

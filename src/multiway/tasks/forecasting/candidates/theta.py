@@ -8,7 +8,7 @@ class ThetaMethod(EachSeries[Theta]):
     """A line and exponential smoothing, in the form of the least mean square."""
 
     name, words, cost = "theta", "Theta method", 13
-    pace, most = (0.001, 0.00002, 0.00002, 3.0), MOST["theta"]
+    pace, most = (0.0008, 0.00002, 0.00002, 3.0), MOST["theta"]
 
     def build(self, sizes: Sizes) -> Theta:
         """Without a fit."""
