@@ -99,7 +99,7 @@ class ScanLook:
 
 def _hash_of(values: NDArray[Any]) -> bytes:
     hashed = hashlib.sha256(f"{values.shape}{values.dtype.kind}".encode())
-    hashed.update(np.ascontiguousarray(values))
+    hashed.update(np.ascontiguousarray(values).data)
     return hashed.digest()
 
 
