@@ -96,9 +96,22 @@ def test_every_layer_gives_logits_and_gradients(fields):
     assert all(each.grad is not None for each in model.parameters())
 
 
+def test_where_a_thing_lies_changes_nothing():
+    """A sprite well within the image, moved by whole cells of the last convolution, has the same logits."""
+    model = create_model("cnn_image_classifier", sizes=(32, 40), channels=(4, 6), num_classes=3).eval().double()
+    image = torch.zeros(1, 3, 32, 40, dtype=torch.float64)
+    image[..., 12:17, 12:19] = torch.randn(1, 3, 5, 7, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    moved = image.roll((4, 8), (-2, -1))
+    for norm in (stage[1] for stage in model.stages):
+        norm.weight.data.uniform_(0.5, 2)
+    torch.testing.assert_close(model(moved), model(image), rtol=ROUNDING64, atol=ROUNDING64)
+    whole = create_model("cnn_image_classifier", sizes=(32, 40), channels=(4, 6), num_classes=3, pooling="none")
+    assert not torch.allclose(whole.double().eval()(moved), whole(image))
+
+
 def test_the_head_maps_each_axis_of_the_features():
     """NdLinear, section 3.4: learnt pooling over both sizes, and channels to classes."""
-    fields = {"sizes": (8, 12), "channels": (4, 8), "num_classes": 3, "place": "head"}
+    fields = {"sizes": (8, 12), "channels": (4, 8), "num_classes": 3, "place": "head", "pooling": "none"}
     model = create_model("cnn_image_classifier", **fields).eval()
     seen = []
     model.stages[-1].register_forward_hook(lambda _module, _args, out: seen.append(out))
@@ -116,5 +129,5 @@ def test_the_head_maps_each_axis_of_the_features():
 def test_what_does_not_fit_is_refused():
     with pytest.raises(ShapeError, match=r"3 channels and sizes \(32, 32\). Got \(2, 32, 32, 3\)"):
         create_model("cnn_image_classifier")(torch.zeros(2, 32, 32, 3))
-    with pytest.raises(ConfigError, match=r"images must be 4 pixels wide or more\. Got \(3, 32\)"):
-        create_model("cnn_image_classifier", sizes=(3, 32))
+    with pytest.raises(ConfigError, match=r"images must be 8 pixels wide or more\. Got \(7, 32\)"):
+        create_model("cnn_image_classifier", sizes=(7, 32))

@@ -116,7 +116,7 @@ def test_a_causal_mode_does_not_see_the_future(preset, feature_map):
     assert not torch.allclose(layer(later)[:, :, 3:], layer(x)[:, :, 3:])
 
 
-def test_beside_two_causal_modes_nothing_attends():
+def test_two_causal_modes_may_not_attend_together():
     with pytest.raises(
         ConfigError, match=r"beside two they cannot. Got causal_modes=\(0, 1\) and attended_modes=\(0, 1\)"
     ):
@@ -193,7 +193,7 @@ def shown(form, sizes, wide, time):
 
 @pytest.mark.parametrize("options", STEPPED, ids=str)
 @pytest.mark.parametrize("form", ["plain", "padded", "masked", "context"])
-def test_beside_a_causal_mode_each_step_has_factors_of_its_past(options, form):
+def test_with_a_causal_mode_each_step_has_factors_of_its_past(options, form):
     sizes, (time,) = (3, 5, 7), options["causal_modes"]
     options = options | ({"centred": False} if form == "context" else {})  # along the causal mode there is no centre
     layer = drawn(make_layer(3, **options))
@@ -210,7 +210,7 @@ def test_beside_a_causal_mode_each_step_has_factors_of_its_past(options, form):
 
 
 @pytest.mark.parametrize("options", STEPPED, ids=str)
-def test_beside_a_causal_mode_the_future_changes_nothing(options):
+def test_with_a_causal_mode_the_future_changes_nothing(options):
     layer, x, (time,) = drawn(make_layer(3, **options)), tokens((3, 5, 7)), options["causal_modes"]
     valid = torch.ones(x.shape[:-1], dtype=torch.bool)
     later, known = x.clone(), valid.clone()

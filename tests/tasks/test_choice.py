@@ -63,8 +63,10 @@ def test_a_constant_answers_where_nothing_is_better_by_one_standard_error():
     chosen = choose(Evidence(losses=near))
     assert chosen.name == "majority"
     assert chosen.line().startswith(
-        "Answer: majority, a constant, as nothing is better by more than one standard error"
+        "Answer: majority, a constant, as none of logistic and network is better by more than one standard error; more "
+        "cases, other inputs or another network may help (loss"
     )
+    assert "as network is not better" in choose(Evidence(losses=losses(network=0.0, majority=0.004))).line()
     assert choose(Evidence(losses=near | {"logistic": near["logistic"] - 0.1})).name == "logistic"
 
 

@@ -50,13 +50,13 @@ def check_pairs(layer: str, dim: int, num_heads: int, rotary_modes: Sequence[int
 
 def find_step_mode(causal_modes: Sequence[int], attended_modes: Sequence[int]) -> int | None:
     """The causal mode beside which others attend, step by step; None if none does. Beside two, no order is theirs."""
-    beside = [causal for causal in causal_modes if any(mode != causal for mode in attended_modes)]
-    if beside and len(causal_modes) > 1:
+    accompanied = [causal for causal in causal_modes if any(mode != causal for mode in attended_modes)]
+    if accompanied and len(causal_modes) > 1:
         raise ConfigError(
             f"KroneckerAttention: beside one causal mode the others attend step by step, beside two they cannot. Got "
             f"causal_modes={tuple(causal_modes)} and attended_modes={tuple(attended_modes)}; name one causal mode."
         )
-    return beside[0] if beside else None
+    return accompanied[0] if accompanied else None
 
 
 def check_heads_divide(layer: str, dim: int, num_heads: int) -> None:

@@ -240,7 +240,12 @@ class _Trial:
         if len(self.names) == 1:
             return ", the only candidate"
         if name != self.best and self.rank(name) == CONSTANT:
-            return ", a constant, as nothing is better by more than one standard error"
+            *others, last = sorted((each for each in self.names if each != name), key=self.rank)
+            tried = f"none of {', '.join(others)} and {last} is" if others else f"{last} is not"
+            return (
+                f", a constant, as {tried} better by more than one standard error; more cases, other inputs or another "
+                f"network may help"
+            )
         if name != self.best:
             return f", simpler and within one standard error of {_article(self.best)}"
         return ", the best of the candidates"

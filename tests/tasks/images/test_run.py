@@ -100,7 +100,7 @@ def test_an_unknown_image_is_one_line(run, tmp_path):
 
 def test_augmentation_is_for_training_alone(tmp_path):
     pixels, names = make_shapes(40)
-    settings = {"model": {"channels": [4], "dropout": 0, "logit_dropout": 0}, "draws": 0, "augment": {"flips": [1]}}
+    settings = {"model": {"channels": [4], "pooling": "none", "dropout": 0}, "draws": 0, "augment": {"flips": [1]}}
     make = lambda **more: multiway.ImageClassifier(  # noqa: E731
         epochs=1, baselines=(), settings={**settings, **more}
     ).fit(pixels, names)
