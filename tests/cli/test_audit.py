@@ -37,7 +37,10 @@ def test_a_sound_split_exits_with_0_and_a_leak_with_1(sales, monkeypatch, capsys
         (["audit", "volumes", "--recipe", "hot-ecl-96"], "one of the task forecast. Got volumes; write forecast."),
         (["audit", "language", "--data", "sales.csv", "--vocabulary", "3"], "vocabulary"),
         (["audit", ".", "--horizon", "3"], "is a run and has its own data and settings. Leave out the options"),
-        (["audit", "volumes", "--data", "sales.csv", "--horizon", "3"], "--horizon is for forecast, not for volumes"),
+        (
+            ["audit", "volumes", "--data", "sales.csv", "--horizon", "3"],
+            "--horizon is for forecast and grids, not for volumes",
+        ),
         (["audit", "forecast", "--data", "sales.csv", "--set", "split.protocl=dates"], "did you mean protocol?"),
         (["audit", "forecast", "--data", "sales.csv", "--horizon", "100"], "one window needs"),
     ],

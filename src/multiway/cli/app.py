@@ -63,7 +63,7 @@ app = typer.Typer(
 )
 known = typer.Typer(help="Known data sets: where they are, and fetching them.", no_args_is_help=True)
 training = typer.Typer(
-    callback=command(train.group_command, options.task_options("train", TASKS, shared=True)),
+    callback=command(train.group_command, options.task_options("train", options.tasks_of_recipes(), shared=True)),
     invoke_without_command=True,
 )
 tuning = typer.Typer(help="Search settings on validation; the test rows stay unread.", no_args_is_help=True)

@@ -25,6 +25,7 @@ EXTRAS = {
     "peft": "adapters in Hugging Face's PEFT",
     "holidays": "public holidays as covariates",
     "sessions": "the calendars of exchanges",
+    "grids": "NetCDF and Zarr files of grids",
     "images": "images in files",
     "teachers": "teachers for images",
     "volumes": "NIfTI, DICOM, and gradients of volumes",

@@ -84,6 +84,11 @@ def dash(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
+def tasks_of_recipes() -> list[str]:
+    """Tasks that train by steps, which a recipe may be of."""
+    return [task for task in workflows.TASKS if "epochs" in workflows.settings_of(task).options_of("train")]
+
+
 def task_options(command: str, tasks: Sequence[str], *, shared: bool = False) -> dict[str, Any]:
     """Types of the options that tasks have of a command, by name; one that several tasks have stands once.
 

@@ -57,7 +57,7 @@ def group_command(
         return _answer(workflows.resume(resume, progress=not quiet), every)
     if recipe is None:
         raise typer.BadParameter("name a task (`multiway train forecast ...`), a --recipe or a run to --resume")
-    task = workflows.TASKS[0]  # any, since all tasks have these options
+    task = options.tasks_of_recipes()[0]  # any, since all of them have these options
     given, changes = options.settings("train", task, own), options.overrides(task, own, sets)
     given |= {} if data is None else {"data": data}
     done = workflows.train(given, recipe=recipe, overrides=changes, out=out, seeds=seeds, progress=not quiet)

@@ -49,7 +49,7 @@ def check_pairs(layer: str, dim: int, num_heads: int, rotary_modes: Sequence[int
 
 
 def find_step_mode(causal_modes: Sequence[int], attended_modes: Sequence[int]) -> int | None:
-    """The causal mode beside which others attend, step by step; None if none does. With two there is no order of steps."""
+    """The causal mode beside which others attend, step by step; None if none does. Two have no order."""
     accompanied = [causal for causal in causal_modes if any(mode != causal for mode in attended_modes)]
     if accompanied and len(causal_modes) > 1:
         raise ConfigError(
