@@ -15,12 +15,10 @@ from multiway.tasks.grids.model import forecast_fields, shares_of
 from multiway.tasks.grids.task import TASK, audit_grid
 from multiway.tasks.grids.writing import spread
 from multiway.tasks.protocol import OURS
-from multiway.tasks.settings import TASKS
 from report_pages import Page
 from tasks.grids.fields import LAND, LATITUDES, make_field, write_npz
 from tolerances import LONG32
 
-LATER = pytest.mark.skipif("grids" not in TASKS, reason="the package was installed before it had this task")
 CONFIG = GridConfig(context=12, horizon=3)
 
 
@@ -151,7 +149,6 @@ def trained(path):
     return path.parent / "run", said
 
 
-@LATER
 def test_a_run_is_checked_trained_predicted_reported_and_audited(path, trained, tmp_path):
     run, said = trained
     checked = printed("check", path, "--task", "grids")
@@ -180,7 +177,6 @@ def printed_page(run, folder):
     return (folder / "report.html").read_text()
 
 
-@LATER
 def test_what_a_run_on_grids_cannot_do_is_one_line(path, trained, tmp_path):
     run, _ = trained
     before = path.read_bytes()
@@ -198,7 +194,6 @@ def test_what_a_run_on_grids_cannot_do_is_one_line(path, trained, tmp_path):
     assert path.read_bytes() == before and not (tmp_path / "run").exists()
 
 
-@LATER
 def test_each_floor_answers_by_its_name(path, trained, tmp_path):
     run, _ = trained
     found = []
@@ -210,7 +205,6 @@ def test_each_floor_answers_by_its_name(path, trained, tmp_path):
     assert not any(np.allclose(one, other) for place, one in enumerate(found) for other in found[:place])
 
 
-@LATER
 def test_an_estimator_takes_arrays(path):
     values = make_field(90)
     model = multiway.GridForecaster(3, context=6, season=6).fit(values)
@@ -223,7 +217,6 @@ def test_an_estimator_takes_arrays(path):
         model.predict(values * 2, far=True)
 
 
-@LATER
 def test_xarray_goes_in_and_comes_out_with_its_coordinates(tmp_path):
     xarray = pytest.importorskip("xarray", reason="xarray is not installed")
     pytest.importorskip("h5netcdf", reason="h5netcdf is not installed")
