@@ -76,6 +76,10 @@ SPEED = {
     "gift": "multiway reproduce gift --out results/gift.jsonl",
     "effective-rank": "multiway reproduce hot-effective-rank --seeds 2 --out results/effective-rank.jsonl",
     "kills": "PYTHONPATH=src:tests python -m attacks.kills --folder FOLDER",
+    "image-places": (
+        "PYTHONPATH=src:tests python -m benchmarks.places shapes --seeds 3 --out results/image-places.jsonl; "
+        "and with textures digits --seeds 1"
+    ),
     "relations": "PYTHONPATH=src:tests python -m attacks.relations --folder FOLDER --out results/relations.jsonl",
     "tuning": "python -m benchmarks.tuning --out results/tuning.jsonl",
     "limits": "multiway reproduce ndlinear-table-2 --rows cifar10 --variants Linear --set split.validation=0.02",

@@ -1,7 +1,7 @@
 """Tell small data of every task in other words, and compare what is read, what a check says, and what a ridge answers.
 
-A relation is a change after which the data mean what they meant. It differs where a check answers otherwise: another
-task, other facts, or no answer. It is silent where nothing is said of that either, no finding and no refusal.
+A relation is a change after which the data mean what they meant. It differs where a check for the same task has other
+facts or no answer. It is silent where nothing is said of that either, no finding and no refusal.
 
     PYTHONPATH=src:tests OMP_NUM_THREADS=1 python -m attacks.relations --folder /dev/shm/relations --count 500
 """
