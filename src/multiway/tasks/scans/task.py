@@ -42,7 +42,7 @@ from multiway.tasks.scans.read import read_images
 from multiway.tasks.scans.scores import ALL, MEAN, CasePredictions, headline, measure
 from multiway.tasks.scores import best_baseline_remark, models_of, score_of, sentence_of, write_score
 from multiway.tasks.stored import same_length
-from multiway.tasks.target_task import outputs_on, target_task
+from multiway.tasks.target_task import predict_targets, target_task
 from multiway.tasks.targets import find_thresholds, thresholds_of
 from multiway.training import RunFolder
 from multiway.training.memory import fit_batches
@@ -134,10 +134,21 @@ def audit_classes(config: VolumeConfig, run: Run | None = None) -> AuditReport:
     return images.report(scale, cases.inputs.options, images.labels)
 
 
+def settle_classes(
+    config: VolumeConfig, prepared: Prepared[Scans, VolumeState], spent: float, *, progress: bool = False
+) -> Settled:
+    """The usual candidates by their names, where none were named, and batches that fit into memory."""
+    names = name_models(class_candidates, config, prepared.state)
+    settled: Settled = CLASS_PARTS["settle"](
+        config.model_copy(update={"baselines": names[1:]}), prepared, spent, progress=progress
+    )
+    return settled
+
+
 def choose_thresholds(run: Run, prepared: Prepared[Scans, VolumeState]) -> dict[str, Tensor]:
     """Thresholds of the second of two classes, by model."""
-    youden = partial(youden_threshold, prepared.without_inputs("validation").truth)
-    return find_thresholds(outputs_on(run, prepared, "validation"), youden)
+    predictions = predict_targets(run, prepared, "validation")
+    return find_thresholds(predictions.outputs, partial(youden_threshold, predictions.truth))
 
 
 def compute_outputs(run: Run, name: str, samples: Samples[Any]) -> Probabilities:
@@ -246,6 +257,8 @@ def count_tested(runs: Sequence[Run]) -> Row:
     return {"test_cases": runs[0].facts["splits"]["test"]["samples"]}
 
 
+class_candidates = partial(discover, "multiway.tasks.scans.candidates.volumes", "volumes")
+CLASS_PARTS = scan_parts(class_candidates, lambda prepared: prepared.raw.inputs.volumes, ("volumes", "sizes"))
 CLASSES = target_task(
     Encoding(
         learn=VolumeState.learn,
@@ -254,17 +267,12 @@ CLASSES = target_task(
         remarks=remark_on_classes,
     ),
     **VOLUMES.parts,
-    **scan_parts(
-        partial(discover, "multiway.tasks.scans.candidates.volumes", "volumes"),
-        lambda prepared: prepared.raw.inputs.volumes,
-        ("volumes", "sizes"),
-    ),
+    **{**CLASS_PARTS, "settle": settle_classes},
     needs="scans. Give a folder, a table or a file",
     state=VolumeState,
     page=class_page.PAGE,
     metrics=lambda config: CLASS_METRICS,
     audit=audit_classes,
-    choose=None,  # the network answers: maps and tables of scans are of it alone
     outputs=compute_outputs,
     calibrate=choose_thresholds,
     check_stored=lambda run: thresholds_of(run.calibration, run.candidates),
