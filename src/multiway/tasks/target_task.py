@@ -106,7 +106,7 @@ def predict_targets(run: Run, prepared: Prepared[Any, Any], split: str) -> targe
         truth=samples.truth,
         groups=samples.groups,
         metrics=run.task.metrics(run.config),
-        outputs={**outputs, run.answer.name: run.answer.mix(outputs)},
+        outputs=targets.recalibrate(run.calibration, {**outputs, run.answer.name: run.answer.mix(outputs)}),
         thresholds=targets.thresholds_of(run.calibration, run.candidates),
     )
 
@@ -150,7 +150,13 @@ def answer_targets(
 
 def answer_samples(run: Run, samples: Samples[Tensor]) -> NDArray[np.float64]:
     """Outputs of the model that answers for a run, or of the blend."""
-    return run.answer.mix({name: run.task.outputs(run, name, samples) for name in run.answer.shares})
+    return mix_answer(run, {name: run.task.outputs(run, name, samples) for name in run.answer.shares})
+
+
+def mix_answer(run: Run, outputs: targets.Outputs) -> NDArray[np.float64]:
+    """The answer by the outputs of its members, as validation recalibrated it."""
+    answer = run.answer.name
+    return targets.recalibrate(run.calibration, {answer: run.answer.mix(outputs)})[answer]
 
 
 def measure_targets(run: Run, prepared: Prepared[Any, Any], *, refit: bool = True) -> Evidence:
