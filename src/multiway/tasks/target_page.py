@@ -144,7 +144,17 @@ def target_parts(subject: pages.Subject, runs: Sequence[Run], names: Sequence[st
     predicted = pd.Index(names).get_indexer(pd.Index(of_model[answer]["predicted"].astype(str)))
     yield confusion_part(names, labels, predicted, curves, colours, told, subject.rows)
     yield from miss_part(subject, runs)
-    yield calibration_part(labels, shares[answer], subject.rows, model=told)
+    part = calibration_part(labels, shares[answer], subject.rows, model=told)
+    yield part._replace(side=[*part.side, *recalibration_lines(runs[0], subject.rows)])
+
+
+def recalibration_lines(run: Run, rows: str) -> Iterator[str]:
+    """What a temperature of the answer does, where it has one."""
+    found = run.facts.get("recalibration")
+    if found:
+        before, after = (text.number(found[name], 3) for name in ("before", "after"))
+        yield f"Log odds are divided by {text.number(found['temperature'], 2)}, a temperature chosen on validation."
+        yield f"On the test {rows} the calibration error is {before} without it and {after} with it."
 
 
 def class_curves(

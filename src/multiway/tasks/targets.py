@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from multiway.data.samples import Array
 from multiway.data.scaling import Scaler
 from multiway.metrics import classes as metrics
-from multiway.metrics import regression, resampling
+from multiway.metrics import confidence, regression, resampling
 from multiway.metrics.resampling import ScoreFunction
 from multiway.tasks.protocol import NETWORK, Metric, Row
 
@@ -210,6 +210,30 @@ def classes_at(shares: NDArray[np.float64], threshold: float | None) -> NDArray[
 def thresholds_of(calibration: Mapping[str, Tensor], models: Sequence[str]) -> dict[str, float | None]:
     """Threshold of every model of a run, chosen on validation; None for more than two metrics."""
     return {model: float(calibration[model]) if model in calibration else None for model in models}
+
+
+def find_temperatures(predictions: Predictions) -> dict[str, Tensor]:
+    """Temperature by which the probabilities of each model come nearer to what happens, where there is one."""
+    units = None if predictions.groups is None else np.array(predictions.groups, dtype=str)
+    found = {
+        _temperature_of(model): confidence.find_temperature(predictions.truth, shares, units)
+        for model, shares in predictions.outputs.items()
+    }
+    return {name: torch.tensor(value, dtype=torch.float64) for name, value in found.items() if value != 1}
+
+
+def recalibrate(calibration: Mapping[str, Tensor], outputs: Outputs) -> dict[str, NDArray[np.float64]]:
+    """Outputs by model, probabilities at the temperature of their model where validation chose one."""
+    known = {model: calibration.get(_temperature_of(model)) for model in outputs}
+    return {
+        model: values if (found := known[model]) is None else confidence.temper(values, float(found))
+        for model, values in outputs.items()
+    }
+
+
+def _temperature_of(model: str) -> str:
+    """Its name among what validation decided."""
+    return f"{model}.temperature"
 
 
 def class_metrics(threshold: float | None = None) -> dict[str, ScoreFunction]:

@@ -41,6 +41,7 @@ TOLERANCE, MOST_POINTS = 0.1, 17
 DIM = 0.3
 """Brightness of what a size cuts off."""
 LARGE = "Of volumes this large fewer cases are shown; `multiway explain` shows any."
+OF_NETWORK = "Maps and probabilities here are of the network, which alone has maps, though another model answers."
 POINTS = (
     "Of volumes this large 9 points are taken, and more until the sum is within "
     f"{100 * TOLERANCE:.0f} % of the change, {MOST_POINTS} at most; `multiway explain` takes more."
@@ -64,6 +65,7 @@ def sections(runs: Sequence[Run], cases: Cases | None) -> Iterator[PagePart]:
         ("warm", "attention: where the network looked more than on average; the brighter, the more"),
         ("cool-warm", "gradients: orange speaks for the predicted class, blue against it"),
         NOT_ATTRIBUTION,
+        *[OF_NETWORK] * (run.answer.name != NETWORK),
         *[LARGE] * is_large(run),
     ]
     yield PagePart(id="cases", title="Cases", side=side, content=content)

@@ -62,10 +62,10 @@ class VolumeConfig(NetworkConfig):
     ] = Field(default_factory=dict)
     """Fields of the network without those that the data set; `name` is one of its named sizes."""
     baselines: Annotated[
-        tuple[OfClasses, ...],
-        Flag("Some of majority, logistic, cnn, resnet18_3d and resnet50_3d.", commands=()),
-    ] = ("majority", "logistic")
-    """Baselines that are fitted and scored under the same protocol."""
+        tuple[OfClasses, ...] | None,
+        Flag("Some of majority, logistic, features, trees, cnn, resnet18_3d and resnet50_3d.", commands=()),
+    ] = None
+    """Candidates beside the network; majority, logistic, features and trees (scikit-learn) if not given."""
     baseline_training: Plain = Field(default_factory=dict)
     """Fields of `training` that are others for the baselines that are trained."""
     training: TrainingConfig = TrainingConfig.parse(CLASS_TRAINING)

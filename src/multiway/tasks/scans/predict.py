@@ -29,6 +29,7 @@ from multiway.tasks.run import Run
 from multiway.tasks.sample_task import find_later
 from multiway.tasks.scans.explain import explain_case, write_maps
 from multiway.tasks.scans.networks import Probabilities, predictor_of, probabilities_of
+from multiway.tasks.target_task import mix_answer
 from multiway.tasks.targets import class_values, probability_frame, thresholds_of
 from multiway.terminal import TerminalBar
 from multiway.training.processes import best_device
@@ -98,7 +99,7 @@ def predict_cases(
         outputs = {name: probabilities_of(run, model, volume) for name, model in members.items()}
         if maps is not None:
             write_maps(maps, explain_case(run, cases, index, deletion=False), cases.inputs, index)
-        return run.answer.mix(outputs)
+        return mix_answer(run, outputs)
 
     told: list[str] = []
     members = {name: run.models[name] for name in run.answer.shares}

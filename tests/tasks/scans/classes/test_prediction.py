@@ -93,7 +93,7 @@ def test_a_bar_says_how_many_scans_are_done(shown, run, scans, tmp_path, monkeyp
 def test_probabilities_are_those_of_the_run(run):
     """The file of the training again, one volume at a time, against the batches of the evaluation."""
     (text,) = predict(run, run.config.data, None, {})
-    stored = run.tables["predictions"].query("model == 'network' and split == 'test'").set_index("case")
+    stored = run.tables["predictions"].query(f"model == '{run.answer.name}' and split == 'test'").set_index("case")
     rows = [line.split(",") for line in text.splitlines()[1:] if line.startswith("test-")]
     assert len(rows) == 30
     for name, *_, last in rows:
@@ -174,7 +174,7 @@ def test_scores_on_later_data(run, tmp_path):
         assert repeated[row["model"]]["auc"] == pytest.approx(row["auc"])
     later = write_table(tmp_path, words=("0", "1"))
     rows = evaluate(run, str(later))
-    assert rows[0]["model"] == "network"
+    assert rows[0]["model"] == run.answer.name
     assert rows[0]["auc"] > 0.9
     other = tmp_path / "other"
     other.mkdir()
