@@ -125,6 +125,28 @@ def test_the_parts_say_what_the_predictions_say(tmp_path):
     assert target_headline(SUBJECT, run).endswith(" of 12 test cases are named correctly.")
 
 
+def test_the_report_says_how_far_answers_can_be_trusted(tmp_path):
+    """Tables against the predictions, and the curve against acting on every case."""
+    run = make_run(write_data(tmp_path / "set.npz"))
+    assert "trust" not in parts_of(run, with_data=False)
+    drawn, tested = np.random.default_rng(8), run.tables["predictions"]
+    held = pd.concat([tested.assign(split="validation")] * 2, ignore_index=True)
+    held["p_1"] = drawn.random(len(held))
+    run.tables = {"predictions": pd.concat([held.assign(p_0=1 - held["p_1"]), tested], ignore_index=True)}
+    refer, sets, benefit = parts_of(run, with_data=False)["trust"]
+    own = run.tables["predictions"].query(f"model == '{run.answer.name}'")
+    validation, test = (own[own["split"] == split] for split in ("validation", "test"))
+    surest = [part[["p_0", "p_1"]].max(axis=1).to_numpy() for part in (validation, test)]
+    right = ((test["p_1"] > 0.5).astype(int).astype(str) == test["label"].astype(str)).to_numpy()
+    for share, row in zip((1.0, 0.9, 0.8, 0.7, 0.5), refer.rows, strict=True):
+        limit = np.quantile(surest[0], 1 - share)
+        kept = surest[1] >= limit
+        assert row[0].startswith(f"{100 * share:.0f}") and row[2].startswith(f"{100 * kept.mean():.0f}")
+        assert row[3].startswith(f"{100 * right[kept].mean():.1f}" if kept.any() else "–")
+    assert [row[:2] for row in sets.rows] == [["0", "12"], ["1", "12"]]
+    assert len(benefit.legend) == 3 and "Net benefit" in benefit.title
+
+
 def test_the_worst_errors_come_first_then_a_right_case_of_each_class(tmp_path):
     run = make_run(write_data(tmp_path / "set.npz"))
     cases = reload_cases(run)
