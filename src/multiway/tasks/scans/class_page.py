@@ -12,6 +12,7 @@ from multiway.data.scaling import evenly
 from multiway.data.sources.scans.cases import Cases
 from multiway.errors import ConfigError
 from multiway.explain import average_curves
+from multiway.metrics.classes import accuracy, auc
 from multiway.metrics.confidence import accuracy_above, class_sets, net_benefit, share_held
 from multiway.metrics.resampling import ScoreFunction, score_rows
 from multiway.report import text
@@ -46,6 +47,8 @@ TOLERANCE, MOST_POINTS = 0.1, 17
 ANSWERED = (1.0, 0.9, 0.8, 0.7, 0.5)
 """Shares of the cases of validation, the surest first, that are answered in turn."""
 THRESHOLDS = np.linspace(0.02, 0.9, 45)
+MOST_WORDS = 5
+"""Numbers of a column up to which each is a subgroup."""
 FEW = "too few cases: in every set"
 DIM = 0.3
 """Brightness of what a size cuts off."""
@@ -80,6 +83,7 @@ def sections(runs: Sequence[Run], cases: Cases | None) -> Iterator[PagePart]:
     yield PagePart(id="cases", title="Cases", side=side, content=content)
     yield from target_parts(SUBJECT, runs, run.state.classes)
     yield from trust_part(runs)
+    yield from subgroup_part(runs)
     if cases is not None:
         yield _attention(run, cases)
         yield _gradients(run, explained)
@@ -113,6 +117,34 @@ def trust_part(runs: Sequence[Run]) -> Iterator[PagePart]:
         }
         content.append(benefit_chart(THRESHOLDS, benefits, names[1]))
     yield PagePart(id="trust", title="How far to trust it", side=side, content=content)
+
+
+def subgroup_part(runs: Sequence[Run]) -> Iterator[PagePart]:
+    """AUC and accuracy of the answer in each subgroup of the test cases."""
+    run, answer = runs[0], runs[0].answer.name
+    test, rows = answers_of(run.tables, answer), []
+    every = pd.concat([answers_of(run.tables, answer, "validation"), test])
+    for column in run.config.read.subgroups:
+        parts = halves_or_words(every[column]).iloc[len(every) - len(test) :]
+        for name, own in test.groupby(parts.to_numpy()):
+            rows.append([f"{column}: {name}", str(len(own)), *_with_intervals(run, own, [auc, accuracy])])
+    side = [
+        "The answer on each subgroup of the test cases by itself, with 95 % intervals; numbers in halves.",
+        "A subgroup of few cases says little: look at its interval.",
+    ]
+    if rows:
+        table = Table(columns=["Subgroup", "Test cases", "AUC", "Accuracy"], rows=rows)
+        yield PagePart(id="subgroups", title="Subgroups", side=side, content=[table])
+
+
+def halves_or_words(values: pd.Series) -> pd.Series:
+    """What each of the values says: numbers, if there are many, which half they are in; empty ones that they lack."""
+    numbers, words = pd.to_numeric(values, errors="coerce"), values.astype(str).where(values != "", "not known")
+    if (numbers.isna() & (values != "")).any() or numbers.nunique() <= MOST_WORDS:
+        return words
+    middle = numbers.median()
+    halves = np.where(numbers <= middle, f"up to {middle:g}", f"above {middle:g}")
+    return words.where(numbers.isna(), pd.Series(halves, index=values.index))
 
 
 def _referral(run: Run, validation: pd.DataFrame, test: pd.DataFrame) -> Table:
