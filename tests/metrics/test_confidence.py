@@ -35,8 +35,19 @@ def test_probabilities_that_hold_and_few_cases_stay_as_they_are():
     labels, _, said = draw(203, 2, seed=3, sharpness=3.0)
     assert confidence.find_temperature(labels, said) > 2
     assert confidence.find_temperature(labels[:1], said[:1]) == 1
-    of_two = np.where(np.arange(203) % 2, "one patient", "other")  # of whom too little is known
-    assert confidence.find_temperature(labels[:9], said[:9], of_two[:9]) == 1
+
+
+def test_scans_of_few_patients_decide_nothing_though_they_are_many():
+    few, _, said = draw(12, 2, seed=3, sharpness=1.6)
+    labels, said, patients = (np.repeat(part, 40, 0) for part in (few, said, np.arange(12).astype(str)))
+    assert confidence.find_temperature(labels, said) != 1
+    assert confidence.find_temperature(labels, said, patients) == 1
+
+
+def test_cases_that_are_all_right_ask_for_no_endless_certainty():
+    said = np.tile([0.2, 0.8], (50, 1))
+    found = confidence.find_temperature(np.ones(50, int), said)
+    assert confidence.temper(said, found)[0, 1] == pytest.approx(1 - 1 / 52, abs=1e-4)
 
 
 def test_temperatures_leave_the_order_of_classes():
@@ -66,6 +77,21 @@ def test_sets_hold_the_class_of_new_cases_as_often_as_they_say():
         inside = confidence.class_sets(said[200:], confidence.set_limits(labels[:200], said[:200], 0.9))
         held.append([inside[labels[200:] == label, label].mean() for label in range(3)])
     assert (np.mean(held, 0) >= 0.89).all() and (np.mean(held, 0) <= 0.94).all()
+
+
+def test_answers_above_a_limit_and_sets_of_a_class_are_counted():
+    shares = np.array([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8], [0.55, 0.45]])
+    labels = np.array([0, 0, 1, 1])
+    assert [confidence.accuracy_above(labels, shares, limit) for limit in (0.0, 0.6, 0.85, 0.95)] == [
+        0.5,
+        2 / 3,
+        1,
+        None,
+    ]
+    limits = np.array([0.5, 0.3])
+    assert confidence.class_sets(shares, limits).tolist() == [[1, 0], [0, 0], [0, 1], [1, 0]]
+    assert [confidence.share_held(labels, shares, limits, label) for label in (0, 1)] == [0.5, 0.5]
+    assert confidence.share_held(labels[:2], shares[:2], limits, 1) is None
 
 
 def test_net_benefit_counts_cases_found_and_false_alarms_at_the_odds():

@@ -6,7 +6,7 @@ Labels are `(cases,)` positions of classes, probabilities `(cases, classes)`.
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.metrics.classes import Labels, Probabilities
+from multiway.metrics.classes import Labels, Probabilities, accuracy
 from multiway.metrics.resampling import clusters_of, standard_error
 
 Floats = NDArray[np.float64]
@@ -16,8 +16,15 @@ ROUNDING = 1e-9
 
 
 def log_losses(labels: Labels, probabilities: Probabilities) -> Floats:
-    """Less the logarithm of the probability of each case's class."""
-    losses: Floats = -np.log(np.clip(probabilities[np.arange(len(labels)), labels], SMALLEST, None))
+    r"""Log losses of n cases, whose class is not quite sure: all right, they do not ask for endless certainty.
+
+    $$-(1 - \varepsilon) \log p_y - \frac{\varepsilon}{C - 1} \sum_{c \ne y} \log p_c, \quad \varepsilon = 1 / (n + 2)$$
+    (Platt 1999)
+    """
+    doubt, logs = 1 / (len(labels) + 2), np.log(np.clip(probabilities, SMALLEST, None))
+    own = logs[np.arange(len(labels)), labels]
+    others = (logs.sum(1) - own) / max(probabilities.shape[1] - 1, 1)
+    losses: Floats = -(1 - doubt) * own - doubt * others
     return losses
 
 
@@ -73,6 +80,18 @@ def class_sets(probabilities: Probabilities, limits: Floats) -> NDArray[np.bool_
 def least_cases(level: float) -> int:
     """Cases that a class needs for a limit."""
     return int(np.ceil(level / (1 - level) - ROUNDING))
+
+
+def accuracy_above(labels: Labels, probabilities: Probabilities, limit: float) -> float | None:
+    """Share of right answers among those of at least this probability; None without any."""
+    kept = probabilities.max(1) >= limit
+    return accuracy(labels[kept], probabilities[kept])
+
+
+def share_held(labels: Labels, probabilities: Probabilities, limits: Floats, label: int) -> float | None:
+    """Share of the cases of a class whose set holds it; None without a case."""
+    own = labels == label
+    return float(class_sets(probabilities[own], limits)[:, label].mean()) if own.any() else None
 
 
 def net_benefit(labels: Labels, scores: Floats, threshold: float) -> float:

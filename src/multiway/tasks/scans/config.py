@@ -23,6 +23,8 @@ CLASS_TRAINING: Plain = {
     "weight_decay": 0.05,
     "patience": 0,
 }
+TAKEN = ("case", "patient", "model", "split", "label", "predicted", "predicted_at_threshold", "set")
+"""Columns of predictions."""
 MASK_TRAINING: Plain = {"epochs": 30, "learning_rate": 2e-3, "warmup_steps": 50, "patience": 0}
 """Fields of `TrainingConfig` where training on scans differs from that of a forecast."""
 
@@ -32,6 +34,16 @@ class ClassOptions(VolumeOptions):
 
     label: Annotated[str, Flag("Column of the class of each scan.")] = "label"
     """Column of classes, as words or whole numbers."""
+    subgroups: Annotated[tuple[str, ...], Flag("Columns whose subgroups are scored apart: scanner,sex,age.")] = ()
+    """Columns whose values divide the cases into subgroups, numbers in halves; the report scores each. No inputs."""
+
+    @field_validator("subgroups")
+    @classmethod
+    def _are_columns_of_their_own(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        taken = [name for name in names if name in TAKEN or name.startswith("p_")]
+        if taken:
+            raise ValueError(f"subgroups are no columns that predictions have of their own. Got {taken[0]!r}")
+        return names
 
 
 class MaskOptions(VolumeOptions):

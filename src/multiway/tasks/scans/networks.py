@@ -54,7 +54,7 @@ def as_evaluated(volumes: Tensor, config: VolumeConfig) -> Tensor:
     return shape_transform(volumes, training=False) if config.read.shape_transform else volumes
 
 
-def evaluated_rows(model: PooledLogistic | OnVolumeFeatures[Any], part: Lesson) -> tuple[Tensor, Tensor]:
+def feature_rows(model: PooledLogistic | OnVolumeFeatures[Any], part: Lesson) -> tuple[Tensor, Tensor]:
     """Features and classes of a split, its volumes as outside of training."""
     batches = part.samples.batches(POOLED)
     return rows_of(model, ({**batch, "inputs": as_evaluated(batch["inputs"], part.run.config)} for batch in batches))

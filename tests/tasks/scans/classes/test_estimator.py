@@ -34,6 +34,17 @@ def test_fit_predict_score(fitted):
     assert set(fitted.scores_["model"]) >= {"network", "majority", "logistic", "features", "trees"}
 
 
+def test_sets_hold_classes_at_any_level_and_few_cases_are_said(fitted):
+    volumes, labels = make_volumes(20, seed=5)
+    narrow, wide = (fitted.predict_sets(volumes, level=level) for level in (50, 80))
+    assert narrow.shape == (20, 2) and (wide | ~narrow).all()
+    assert wide[np.arange(20), labels].mean() >= 0.6
+    with pytest.warns(UserWarning, match="sets need 99 cases .* Fewer have 0, 1, which"):
+        assert fitted.predict_sets(volumes, level=99).all()
+    with pytest.raises(ConfigError, match="levels are percentages"):
+        fitted.predict_sets(volumes, level=0.9)
+
+
 def test_words_channels_and_patients():
     volumes, labels = make_volumes(60, channels=2)
     patients = np.arange(60) // 3

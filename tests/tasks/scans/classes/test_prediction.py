@@ -1,6 +1,7 @@
 """Predicting scans one at a time: the table, the scans that cannot be used, and scores on later data."""
 
 import dataclasses
+import math
 import tracemalloc
 
 import numpy as np
@@ -46,13 +47,20 @@ def test_the_table_of_a_folder(run, scans, tmp_path):
     out = tmp_path / "out.csv"
     assert predict(run, str(scans), out, {}) == [f"5 rows written to {out}"]
     frame = pd.read_csv(out)
-    assert list(frame) == ["case", "predicted", "predicted_at_threshold", "p_0", "p_1"]
+    assert list(frame) == ["case", "predicted", "predicted_at_threshold", "p_0", "p_1", "set"]
     assert list(frame["case"]) == [f"case{row}" for row in range(5)]
     assert np.array_equal(frame["predicted"], (frame["p_1"] > 0.5).astype(int))
     assert np.array_equal(
         frame["predicted_at_threshold"],
-        (frame["p_1"] > thresholds_of(run.calibration, ["network"])["network"]).astype(int),
+        (frame["p_1"] > thresholds_of(run.calibration, [run.answer.name])[run.answer.name]).astype(int),
     )
+    shares = frame[["p_0", "p_1"]].to_numpy()
+    known = run.tables["predictions"].query(f"split == 'validation' and model == '{run.answer.name}'")
+    for column, name in enumerate(run.state.classes):
+        own = np.sort(1 - known[known["label"].astype(str) == name][f"p_{name}"])
+        limit = own[math.ceil(0.9 * (len(own) + 1)) - 1]
+        inside = frame["set"].fillna("").astype(str).str.replace(".0", "").str.split(" | ", regex=False)
+        assert [name in each for each in inside] == (1 - shares[:, column] <= limit + 1e-9).tolist()
     (text,) = predict(run, str(scans), None, {})
     assert text == out.read_text().rstrip()
 

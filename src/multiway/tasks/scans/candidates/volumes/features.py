@@ -5,7 +5,7 @@ from multiway.models.baselines import Linear, OnVolumeFeatures, fit_logistic
 from multiway.tasks.candidate import LINEAR
 from multiway.tasks.declarations import Fitted
 from multiway.tasks.sample_candidate import Basis, Lesson, SampleCandidate
-from multiway.tasks.scans.networks import evaluated_rows
+from multiway.tasks.scans.networks import feature_rows
 
 
 class VolumeFeatures(SampleCandidate[OnVolumeFeatures[Linear]]):
@@ -19,7 +19,7 @@ class VolumeFeatures(SampleCandidate[OnVolumeFeatures[Linear]]):
 
     def fit(self, model: OnVolumeFeatures[Linear], training: Lesson, validation: Lesson) -> Fitted:
         """Fit; validation chooses the penalty."""
-        return fit_logistic(model.model, *evaluated_rows(model, training), *evaluated_rows(model, validation))
+        return fit_logistic(model.model, *feature_rows(model, training), *feature_rows(model, validation))
 
 
 CANDIDATE = VolumeFeatures()

@@ -5,7 +5,7 @@ from multiway.models.tree_ensemble import TreeEnsemble
 from multiway.tasks.candidate import TREES
 from multiway.tasks.declarations import Fitted
 from multiway.tasks.sample_candidate import Basis, Lesson, SampleCandidate, Trees
-from multiway.tasks.scans.networks import evaluated_rows
+from multiway.tasks.scans.networks import feature_rows
 
 
 class VolumeTrees(SampleCandidate[OnVolumeFeatures[TreeEnsemble]]):
@@ -24,7 +24,7 @@ class VolumeTrees(SampleCandidate[OnVolumeFeatures[TreeEnsemble]]):
 
     def fit(self, model: OnVolumeFeatures[TreeEnsemble], training: Lesson, validation: Lesson) -> Fitted:
         """Boost."""
-        return model.model.fit(*evaluated_rows(model, training), training.run.config.training.seed)
+        return model.model.fit(*feature_rows(model, training), training.run.config.training.seed)
 
 
 CANDIDATE = VolumeTrees()
