@@ -55,15 +55,17 @@ def test_repeats_are_told_by_comparing_each_row_with_all_before_it():
     findings = Findings("x")
     repeated = check_repeats(rows, {str(part): np.flatnonzero(split == part) for part in range(3)}, findings)
     before = [[other for other in range(row) if inputs[other] == inputs[row]] for row in range(60)]
-    again = [row for row in range(60) if target[row] in target[before[row]]]
+    repeats = [row for row in range(60) if target[row] in target[before[row]]]
     seen = collections.defaultdict(set)
     for row in range(60):
         seen[int(inputs[row, 0])].add(target[row])
-    torn = [row for row in range(60) if row not in again and len(seen[int(inputs[row, 0])]) == 2]
+    torn = [row for row in range(60) if row not in repeats and len(seen[int(inputs[row, 0])]) == 2]
     across = [row for row in range(60) if before[row] and split[before[row][0]] != split[row]]
-    assert repeated == len(again) and [found.count for found in findings.found] == [*map(len, (across, again, torn))]
+    assert repeated == len(repeats) and [found.count for found in findings.found] == [
+        *map(len, (across, repeats, torn))
+    ]
     assert [[place.row for place in found.places] for found in findings.found] == [
-        [*rows][:20] for rows in (across, again, torn)
+        [*rows][:20] for rows in (across, repeats, torn)
     ]
 
 

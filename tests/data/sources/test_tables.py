@@ -370,11 +370,14 @@ def test_files_of_an_odd_shape_are_refused_in_one_line(name, tmp_path):
     assert text in refusal(tmp_path / file)
 
 
-def test_the_first_row_said_again_and_again_does_not_keep_the_names_of_a_sheet_from_ending(tmp_path):
+def test_a_sheet_without_end_has_no_names(tmp_path):
     """Reading a few rows by their numbers went through gigabytes of XML."""
     plain, path = tmp_path / "plain.xlsx", tmp_path / "a.xlsx"
     pd.DataFrame({"a": [1]}).to_excel(plain, index=False)
-    head, tail = b'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>', b"</sheetData></worksheet>"
+    head, tail = (
+        b'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>',
+        b"</sheetData></worksheet>",
+    )
     sheet = head + b'<row r="1"><c r="A1"><v>1</v></c></row>' * 500_000 + tail
     with zipfile.ZipFile(plain) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
         for part in old.namelist():
