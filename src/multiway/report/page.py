@@ -25,7 +25,7 @@ def render(page: Page) -> str:
     script = _read("script.js")
     template = _environment().get_template("page.html.j2")
     parts = [part for part in page.parts if part is not None and (part.lead or any(part.content))]
-    return template.render(
+    html: str = template.render(
         page=page,
         parts=parts,
         shown=[part for part in parts if not part.is_method],
@@ -36,6 +36,7 @@ def render(page: Page) -> str:
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
+    return html
 
 
 @functools.cache
