@@ -1,6 +1,7 @@
 """Excel workbooks: a sheet as a table of raw columns, and a table as a sheet."""
 
 import io
+import itertools
 import warnings
 import zipfile
 import zlib
@@ -140,7 +141,8 @@ def names_of_sheet(raw: bytes) -> list[str]:
         return []
     openpyxl = load_extra("openpyxl", "Reading Excel", "excel")
     try:
-        rows = [_trim(row) for row in _sheet(openpyxl, raw).iter_rows(max_row=LOOK, values_only=True)]
+        first = itertools.islice(_sheet(openpyxl, raw).iter_rows(values_only=True), LOOK)  # rows may repeat a number
+        rows = [_trim(row) for row in first]
         header = rows[above(rows)] if rows else ()
         return [unescape(str(name).strip()) for name in header if name is not None]
     except BROKEN:
