@@ -12,7 +12,7 @@ class PooledVoxels(Pooled):
     def fit(self, model: PooledLogistic, training: Lesson, validation: Lesson) -> Fitted:
         """Fit; validation chooses the penalty."""
         rows, held = (model.rows(batches_to_evaluate(part.samples, part.run.config)) for part in (training, validation))
-        return fit_logistic(model, *rows, *held)
+        return fit_logistic(model, *rows, *held, training.penalties())
 
 
 CANDIDATE = PooledVoxels()
