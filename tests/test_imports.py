@@ -105,7 +105,7 @@ import sys, torch
 from multiway.models import create_model
 from multiway.models.series_units import Units
 from multiway.models.smoothing import Smoothing, Theta
-from multiway.training.stored import build_on_meta
+from multiway.training.on_meta import build_on_meta
 sizes = {"lookback": 16, "horizon": 3, "num_variates": 5}
 units = Units(*torch.ones(4, 5, dtype=torch.float64))
 with build_on_meta():

@@ -76,6 +76,7 @@ SPEED = {
     "gift": "multiway reproduce gift --out results/gift.jsonl",
     "effective-rank": "multiway reproduce hot-effective-rank --seeds 2 --out results/effective-rank.jsonl",
     "kills": "PYTHONPATH=src:tests python -m attacks.kills --folder FOLDER",
+    "orders": "python -m benchmarks.orders --rounds 9 --out results/orders.jsonl",
     "image-places": (
         "PYTHONPATH=src:tests python -m benchmarks.places shapes --seeds 3 --out results/image-places.jsonl; "
         "and with textures digits --seeds 1"

@@ -1,8 +1,12 @@
 """Samples with classes: gathered by index, taken by rows, counted."""
 
+import collections
+
 import numpy as np
 import torch
 
+from multiway.data.checking import check_repeats
+from multiway.data.findings import Findings
 from multiway.data.samples import UNKNOWN, Prepared, Samples
 
 
@@ -41,3 +45,30 @@ def test_a_sample_is_called_by_its_row_else_by_its_name_else_by_its_position():
         samples = Samples(**{name: value for name, value in known.items() if name not in left_out})
         called.append(samples.labels_of(np.array([2, 0])))
     assert called == [["row 9", "row 7"], ["z", "x"], ["2", "0"]]
+
+
+def test_repeats_are_told_by_comparing_each_row_with_all_before_it():
+    """They were once found by pairs: rows of few different values took hours."""
+    chance = np.random.default_rng(0)
+    inputs, target, split = chance.integers(0, 12, (60, 1)), chance.integers(0, 2, 60), chance.integers(0, 3, 60)
+    rows = Samples(source="x", inputs=inputs, target=target, rows=np.arange(60))
+    findings = Findings("x")
+    repeated = check_repeats(rows, {str(part): np.flatnonzero(split == part) for part in range(3)}, findings)
+    before = [[other for other in range(row) if inputs[other] == inputs[row]] for row in range(60)]
+    repeats = [row for row in range(60) if target[row] in target[before[row]]]
+    seen = collections.defaultdict(set)
+    for row in range(60):
+        seen[int(inputs[row, 0])].add(target[row])
+    torn = [row for row in range(60) if row not in repeats and len(seen[int(inputs[row, 0])]) == 2]
+    across = [row for row in range(60) if before[row] and split[before[row][0]] != split[row]]
+    assert repeated == len(repeats) and [found.count for found in findings.found] == [
+        *map(len, (across, repeats, torn))
+    ]
+    assert [[place.row for place in found.places] for found in findings.found] == [
+        [*rows][:20] for rows in (across, repeats, torn)
+    ]
+
+
+def test_as_many_repeats_as_a_small_file_can_hold_are_counted():
+    rows = Samples(source="x", inputs=np.zeros((300_000, 1)), target=np.zeros(300_000))
+    assert check_repeats(rows, {"train": np.arange(300_000)}, Findings("x")) == 299_999

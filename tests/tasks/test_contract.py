@@ -28,7 +28,7 @@ from tasks.finished import SEED, finished, stopped
 from tasks.tiny import TASKS, TINY
 from tolerances import ROUNDING32
 
-CLOCKS = ("manifest.json", "preprocessing.json", "metrics.jsonl")
+CLOCKS = ("manifest.json", "preprocessing.json", "metrics.jsonl", "page.json")
 """Files of a run that hold seconds, or hashes of files that do."""
 ALWAYS = {"forecast": {"network", "ridge", "naive", "seasonal_naive"}}
 """Parts of the answer and baselines that no config leaves out."""
@@ -147,6 +147,8 @@ def timeless(path):
 def without_times(value: Any) -> Any:
     if isinstance(value, list):
         return [without_times(item) for item in value]
+    if isinstance(value, str):
+        return re.sub(r"[\d.]+\u202f(ms|s|min)\b", "", value)
     if not isinstance(value, dict):
         return value
     return {

@@ -117,23 +117,24 @@ def digests(samples: Samples[Any]) -> list[bytes]:
 
 def check_repeats(samples: Samples[Any], splits: Splits, findings: Findings) -> int:
     """Samples that are there before, in another split, or with another target; how many repeat one."""
-    same = collections.defaultdict(list)
-    for row, key in enumerate(digests(samples)):
-        same[key].append(row)
-    groups = [rows for rows in same.values() if len(rows) > 1]
-    split_of = {int(row): name for name, rows in splits.items() for row in rows}
+    inputs = pd.factorize(np.array(digests(samples), dtype=object))[0]
+    first = np.unique(inputs, return_index=True)[1][inputs]
+    split_of = np.full(len(samples), -1)
+    for number, rows in enumerate(splits.values()):
+        split_of[rows] = number
     target = np.zeros(len(samples)) if samples.target is None else samples.target
-    repeats = {row for rows in groups for place, row in enumerate(rows) if target[row] in target[rows[:place]]}
-    torn = [row for rows in groups if len(set(target[rows].tolist())) > 1 for row in rows if row not in repeats]
-    across = [row for rows in groups for row in rows if split_of.get(row) != split_of.get(rows[0])]
+    is_repeat = pd.DataFrame({"inputs": inputs, "target": target}).duplicated().to_numpy()
+    targets = np.bincount(inputs[~is_repeat])[inputs]
+    repeats, torn = np.flatnonzero(is_repeat), np.flatnonzero(~is_repeat & (targets > 1))
+    across = np.flatnonzero(split_of != split_of[first])
     word, kind = samples.word, "targets" if samples.classes is None else "classes"
     for name, rows, rule, fix in (
         ("leak", across, f"{word} repeat one of another split", "Drop them, or name what belongs together as a group."),
         ("duplicates", repeats, f"{word} repeat an earlier one", "Drop them, or keep each group of them in one split."),
         ("targets", torn, f"{word} have equal inputs and different {kind}", "No model can tell them apart."),
     ):
-        if rows:
-            places = [samples.place(row) for row in sorted(rows)[:20]]
+        if len(rows):
+            places = [samples.place(int(row)) for row in rows[:20]]
             findings.add(name, "warning", f"{len(rows)} {rule}", fix, places, len(rows))
     return len(repeats)
 

@@ -256,6 +256,8 @@ class VolumeOptions(Budget):
     """Column of patients, who are never split; `patient` or `patient_id` if there and not given."""
     mask: str = "mask"
     """Column of segmentation masks; used if there."""
+    subgroups: tuple[str, ...] = ()
+    """Columns whose values divide the cases into subgroups, which are scored apart; no inputs."""
     split: str = "split"
     """Column that says train, validation or test; used if there."""
     root: str | None = None

@@ -5,7 +5,7 @@ Each is a module of float64 buffers, so that it is saved and loaded as a network
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +15,7 @@ from multiway import ops
 from multiway.ops import Solution
 
 Facts = dict[str, Any]
+ModelT = TypeVar("ModelT", bound=nn.Module)
 PENALTIES = (1.0, 1e-1, 1e-2, 1e-3, 1e-4)
 OF_WORDS = (1e-2, 1e-3, 1e-4, 1e-5)
 """Penalties of a logistic regression on TF-IDF."""
@@ -214,11 +215,35 @@ class PooledLogistic(Linear):
         """Means of blocks, `(batch, features)`."""
         return POOLS[len(self.pooled)](x, self.pooled).flatten(1)
 
-    @torch.no_grad()
-    def rows(self, batches: Iterable[Mapping[str, Tensor]]) -> tuple[Tensor, Tensor]:
-        """Features and classes of batches of `inputs` and `target`, for `fit_logistic`."""
-        parts = [(self.features(batch["inputs"]), batch["target"]) for batch in batches]
-        return torch.cat([x for x, _ in parts]), torch.cat([y for _, y in parts])
+
+class OnVolumeFeatures(nn.Module, Generic[ModelT]):
+    """A model of rows on `ops.volume_features` of volumes.
+
+    Shape:
+        `(batch, channels, *sizes)` to what the model gives for `(batch, features)`.
+    """
+
+    def __init__(self, model: ModelT) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, x: Tensor) -> Tensor:
+        """What the model says of volumes."""
+        answer: Tensor = self.model(self.features(x))
+        return answer
+
+    def features(self, x: Tensor) -> Tensor:
+        """Brightness, shape and texture, `(batch, features)`."""
+        return ops.volume_features(x)
+
+
+@torch.no_grad()
+def rows_of(
+    model: PooledLogistic | OnVolumeFeatures[Any], batches: Iterable[Mapping[str, Tensor]]
+) -> tuple[Tensor, Tensor]:
+    """Features and classes of batches of `inputs` and `target`, for `fit_logistic`."""
+    parts = [(model.features(batch["inputs"]), batch["target"]) for batch in batches]
+    return torch.cat([x for x, _ in parts]), torch.cat([y for _, y in parts])
 
 
 class TfidfLogistic(Solved):

@@ -104,3 +104,8 @@ from multiway.ops.tensor_train import tt_linear as tt_linear
 from multiway.ops.tensor_train import tt_matrix as tt_matrix
 from multiway.ops.tensor_train import tt_norm as tt_norm
 from multiway.ops.tensor_train import tt_svd as tt_svd
+from multiway.ops.volume_features import VOLUME_FEATURES as VOLUME_FEATURES
+from multiway.ops.volume_features import otsu_threshold as otsu_threshold
+from multiway.ops.volume_features import shape_features as shape_features
+from multiway.ops.volume_features import texture_features as texture_features
+from multiway.ops.volume_features import volume_features as volume_features

@@ -142,6 +142,25 @@ def frequent_confusions(classes: Sequence[str], counts: npt.NDArray[np.int64], m
     return Table(title=title, columns=["Is", "Predicted", "Cases", "Share of the class"], rows=rows)
 
 
+def benefit_chart(thresholds: Floats, benefits: Mapping[str, Floats], what: str) -> Chart:
+    """What acting on `what` is worth by the probability from which on one acts, the first of the lines in front."""
+    lines = {name: (f"s{place}", values) for place, (name, values) in enumerate(benefits.items())}
+    top = max(float(values.max()) for values in benefits.values())
+    scale = Scale(-0.25 * top, 1.05 * top) if top > 0 else UNIT
+    shown = {name: (style, values.clip(scale.low)) for name, (style, values) in lines.items()}
+    drawing = charts.line_drawing(
+        shown,
+        thresholds,
+        [f"from {threshold:.0%} on" for threshold in thresholds],
+        scale,
+        number_ticks(Scale(float(thresholds[0]), float(thresholds[-1])), 5),
+        describes=f"Net benefit of acting on {what}",
+        x_title=f"probability of {what} from which on one acts",
+    )
+    legend = [(name, style) for name, (style, _) in lines.items()]
+    return Chart(drawing=drawing, title=f"Net benefit of acting on {what}, in cases found per case", legend=legend)
+
+
 def deletion_sections(
     curves: DeletionCurves, what: str, *, hidden: str = "volume", from_zero: bool = True
 ) -> list[Section]:

@@ -6,8 +6,8 @@ import hashlib
 import itertools
 from collections.abc import Callable
 from importlib import resources
+from typing import Any
 
-import jinja2
 from markupsafe import Markup
 
 from multiway.report import text
@@ -39,7 +39,9 @@ def render(page: Page) -> str:
 
 
 @functools.cache
-def _environment() -> jinja2.Environment:
+def _environment() -> Any:
+    import jinja2  # what reads scores needs none
+
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("multiway.report", "."),
         autoescape=True,

@@ -30,6 +30,7 @@ from multiway.report.sections import (
 from multiway.tasks.lifecycle import if_there
 from multiway.tasks.run import Run
 from multiway.tasks.scores import step_bytes
+from multiway.training.stored import run_environment
 
 NOT_ATTRIBUTION = "Attention is not attribution: it says where the network looked, not what made the answer."
 PERIOD = re.compile(r"\d{4}(-\d{2})?")
@@ -41,8 +42,10 @@ PLACES, MISSING = 3, object()
 
 
 def manifest_of(run: Run) -> Plain:
-    """What was written when the run was sealed."""
-    return run.folder.verify() if run.folder else {}
+    """What is written when the run is sealed."""
+    if run.folder is None:
+        return {}
+    return run.folder.verify() if run.folder.is_finished else {"data_sha256": run.digest, **run_environment()}
 
 
 def seeds_of(runs: Sequence[Run]) -> list[int]:

@@ -20,7 +20,8 @@ from multiway.tasks.registry import task_of
 from multiway.tasks.settings import TASKS
 from multiway.tasks.stored import Preprocessing, ScoreRow
 from multiway.training import RunFolder, seed_everything
-from multiway.training.stored import build_on_meta, columns_of, read_table
+from multiway.training.on_meta import build_on_meta, check_shapes
+from multiway.training.stored import columns_of, read_table
 
 FORMAT = 15
 """Of run folders; one more whenever an older one cannot be read any longer."""
@@ -70,7 +71,7 @@ class Models(Mapping[str, nn.Module]):
 
     def _load(self, name: str, folder: RunFolder) -> nn.Module:
         with build_on_meta():  # sizes that are not those of the file cost nothing here
-            folder.check_weights(self._build_stored(name, folder), self._file(name))
+            check_shapes(folder.present(self._file(name)), self._build_stored(name, folder))
         model = self._build_stored(name, folder)
         folder.load_weights(model, self._file(name))
         return model.eval()

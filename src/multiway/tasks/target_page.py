@@ -19,7 +19,7 @@ from multiway.tasks.declarations import NETWORK
 from multiway.tasks.misses import miss_part, model_in_words, none, with_article
 from multiway.tasks.page_parts import split_table
 from multiway.tasks.run import Run
-from multiway.tasks.targets import answers_of
+from multiway.tasks.targets import answers_of, truth_and_shares
 
 TENTHS, MAJORITY = 10, "majority"
 MOST_CLASSES = 10
@@ -136,9 +136,8 @@ def target_parts(subject: pages.Subject, runs: Sequence[Run], names: Sequence[st
         yield number_errors(of_model[answer], subject.rows)
         yield from miss_part(subject, runs)
         return
-    labels = pd.Index(names).get_indexer(pd.Index(of_model[answer]["label"].astype(str)))
-    columns = [f"p_{name}" for name in names]
-    shares = {model: rows[columns].to_numpy(float) for model, rows in of_model.items()}
+    labels, _ = truth_and_shares(of_model[answer], names)
+    shares = {model: truth_and_shares(rows, names)[1] for model, rows in of_model.items()}
     scores, told = subject.scores(runs), model_in_words(subject, runs)
     words = {name: scores.name(name) for name in shares}
     colours = {scores.name(name): colour for name, colour in pages.colours_of(scores).items()}
@@ -146,7 +145,17 @@ def target_parts(subject: pages.Subject, runs: Sequence[Run], names: Sequence[st
     predicted = pd.Index(names).get_indexer(pd.Index(of_model[answer]["predicted"].astype(str)))
     yield confusion_part(names, labels, predicted, curves, colours, told, subject.rows)
     yield from miss_part(subject, runs)
-    yield calibration_part(labels, shares[answer], subject.rows, model=told)
+    part = calibration_part(labels, shares[answer], subject.rows, model=told)
+    yield part._replace(side=[*part.side, *recalibration_lines(runs[0], subject.rows)])
+
+
+def recalibration_lines(run: Run, rows: str) -> Iterator[str]:
+    """What a temperature of the answer does, where it has one."""
+    found = run.facts.get("recalibration")
+    if found:
+        before, after = (text.number(found[name], 3) for name in ("before", "after"))
+        yield f"Log odds are divided by {text.number(found['temperature'], 2)}, a temperature chosen on validation."
+        yield f"On the test {rows} the calibration error is {before} without it and {after} with it."
 
 
 def class_curves(

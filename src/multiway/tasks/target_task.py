@@ -150,7 +150,7 @@ def predict_targets(run: Run, prepared: Prepared[Any, Any], split: str) -> targe
         truth=samples.truth,
         groups=samples.groups,
         metrics=run.task.metrics(run.config),
-        outputs={**outputs, run.answer.name: run.answer.mix(outputs)},
+        outputs=targets.recalibrate(run.calibration, {**outputs, run.answer.name: run.answer.mix(outputs)}),
         thresholds=targets.thresholds_of(run.calibration, run.candidates),
     )
 
@@ -196,7 +196,13 @@ def answer_targets(
 
 def answer_samples(run: Run, samples: Samples[Tensor]) -> NDArray[np.float64]:
     """Outputs of the model that answers for a run, or of the blend, as they were scored or as they are refitted."""
-    return run.answer.mix({name: run.task.outputs(run, name, samples) for name in run.answer.shares})
+    return mix_answer(run, {name: run.task.outputs(run, name, samples) for name in run.answer.shares})
+
+
+def mix_answer(run: Run, outputs: targets.Outputs) -> NDArray[np.float64]:
+    """The answer by the outputs of its members, as validation recalibrated it."""
+    answer = run.answer.name
+    return targets.recalibrate(run.calibration, {answer: run.answer.mix(outputs)})[answer]
 
 
 def measure_targets(run: Run, prepared: Prepared[Any, Any], *, refit: bool = True) -> Evidence:
@@ -233,7 +239,7 @@ def measure_targets(run: Run, prepared: Prepared[Any, Any], *, refit: bool = Tru
 def count_folds(run: Run, prepared: Prepared[Any, Any]) -> dict[str, int]:
     """On how many folds each model can be fitted soon, those on none left out; by its work, not by a clock."""
     inputs = prepared.encoded.inputs
-    if not isinstance(inputs, Tensor) or inputs.numel() > MOST:
+    if not hasattr(inputs, "numel") or inputs.numel() > MOST:
         return {}
     every = run.task.candidates()
     counts = {name: every[name].count_folds(run) for name in run.models}

@@ -10,10 +10,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from multiway.data.findings import list_some
 from multiway.data.samples import Array
 from multiway.data.scaling import Scaler
 from multiway.metrics import classes as metrics
-from multiway.metrics import regression, resampling
+from multiway.metrics import confidence, regression, resampling
 from multiway.metrics.resampling import ScoreFunction
 from multiway.tasks.protocol import NETWORK, Metric, Row
 
@@ -53,6 +54,8 @@ ERRORS, RIGHT = "Most confident errors", "Named correctly, most confident of eac
 METRICS = (*CLASSES, *OF_NUMBERS)
 """Of classes, then of numbers; a run has those of its target."""
 
+LEVEL = 90.0
+"""Of sets of classes, in percent."""
 Outputs = Mapping[str, NDArray[np.float64]]
 """By model: class probabilities `(samples, classes)`, or numbers `(samples,)`."""
 Names = Sequence[str] | None
@@ -154,16 +157,36 @@ def answer_frame(predicted: NDArray[np.float64], names: Names, threshold: float 
     return pd.concat([pd.DataFrame({"predicted": named}), probability_frame(predicted, names)], axis=1)
 
 
-def answers_of(tables: Mapping[str, pd.DataFrame], model: str = NETWORK) -> pd.DataFrame:
-    """Rows of the table `predictions` that say what a model answers to the test samples."""
+def answers_of(tables: Mapping[str, pd.DataFrame], model: str = NETWORK, split: str = "test") -> pd.DataFrame:
+    """Rows of the table `predictions` that say what a model answers to the samples of a split."""
     table = tables["predictions"]
-    return table[(table["split"] == "test") & (table["model"] == model)]
+    return table[(table["split"] == split) & (table["model"] == model)]
+
+
+def truth_and_shares(answers: pd.DataFrame, names: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Positions of the true classes of such rows, and the probability of each class."""
+    labels = pd.Index(names).get_indexer(pd.Index(answers["label"].astype(str)))
+    return labels.astype(np.int64), answers[[f"p_{name}" for name in names]].to_numpy(np.float64)
+
+
+def limits_of(
+    tables: Mapping[str, pd.DataFrame], model: str, names: Sequence[str], level: float = LEVEL
+) -> NDArray[np.float64]:
+    """By what a model says of validation: see `confidence.set_limits`; `level` is in percent."""
+    known = truth_and_shares(answers_of(tables, model, "validation"), names)
+    return confidence.set_limits(*known, level / 100)
+
+
+def few_note(limits: NDArray[np.float64], names: Sequence[str], level: float = LEVEL) -> tuple[str, ...]:
+    """Which classes have too few cases of validation for sets of that level, where any has."""
+    few = [name for name, limit in zip(names, limits, strict=True) if np.isinf(limit)]
+    rule = f"sets need {confidence.least_cases(level / 100)} cases of validation of a class"
+    return (f"{rule}. Fewer have {list_some(few)}, which every set holds",) if few else ()
 
 
 def telling(answers: pd.DataFrame, names: Sequence[str], unit: str, wrongs: int, rights: int) -> list[tuple[str, str]]:
     """The most confident errors, then the surest right answers, one of a class: a heading, and the sample's name."""
-    shares = answers[[f"p_{name}" for name in names]].to_numpy(np.float64)
-    labels = pd.Index(names).get_indexer(pd.Index(answers["label"].astype(str)))
+    labels, shares = truth_and_shares(answers, names)
     is_right = labels == metrics.predicted_classes(shares)
     ranked = answers.assign(label=labels, is_right=is_right, sure=shares.max(1)).sort_values(
         "sure", ascending=False, kind="stable"
@@ -210,6 +233,30 @@ def classes_at(shares: NDArray[np.float64], threshold: float | None) -> NDArray[
 def thresholds_of(calibration: Mapping[str, Tensor], models: Sequence[str]) -> dict[str, float | None]:
     """Threshold of every model of a run, chosen on validation; None for more than two metrics."""
     return {model: float(calibration[model]) if model in calibration else None for model in models}
+
+
+def find_temperatures(predictions: Predictions) -> dict[str, Tensor]:
+    """Temperature by which the probabilities of each model come nearer to what happens, where there is one."""
+    units = None if predictions.groups is None else np.array(predictions.groups, dtype=str)
+    found = {
+        _temperature_of(model): confidence.find_temperature(predictions.truth, shares, units)
+        for model, shares in predictions.outputs.items()
+    }
+    return {name: torch.tensor(value, dtype=torch.float64) for name, value in found.items() if value != 1}
+
+
+def recalibrate(calibration: Mapping[str, Tensor], outputs: Outputs) -> dict[str, NDArray[np.float64]]:
+    """Outputs by model, probabilities at the temperature of their model where validation chose one."""
+    known = {model: calibration.get(_temperature_of(model)) for model in outputs}
+    return {
+        model: values if (found := known[model]) is None else confidence.temper(values, float(found))
+        for model, values in outputs.items()
+    }
+
+
+def _temperature_of(model: str) -> str:
+    """Its name among what validation decided."""
+    return f"{model}.temperature"
 
 
 def class_metrics(threshold: float | None = None) -> dict[str, ScoreFunction]:

@@ -7,19 +7,24 @@ import math
 import os
 import shutil
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import yaml
 from pydantic import Field
-from torch import Tensor, nn
 
 from multiway import files, leftovers
 from multiway.config import Config, load_yaml
 from multiway.errors import RunError, StorageError, in_a_line, write_command
-from multiway.training.stored import Manifest, add_seal, check_shapes, is_whole, run_environment
+from multiway.training.stored import Manifest, add_seal, is_whole, run_environment
+
+if TYPE_CHECKING:  # a folder is verified without torch
+    from torch import Tensor, nn
 
 CONFIG, WEIGHTS, MANIFEST, LOG = "config.yaml", "weights.safetensors", "manifest.json", "metrics.jsonl"
+PAGE = "page.json"
+"""The report as the training wrote it, where that takes little beside the training."""
 KEPT = (".yaml", ".json", ".jsonl", ".safetensors", ".parquet", ".npz")
 """Endings of the files that a run consists of; notes and pictures next to them may change."""
 
@@ -185,32 +190,39 @@ class RunFolder:
 
     def read_json(self, name: str) -> Any:
         """Read a JSON file."""
-        path = self._present(name)
+        path = self.present(name)
         try:
             return json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse, parse_float=_finite)
         except (OSError, ValueError, RecursionError) as error:
             raise RunError(f"{path} cannot be read: {in_a_line(error)}.") from None
 
-    def save_weights(self, model: nn.Module, name: str = WEIGHTS) -> None:
+    def save_weights(self, model: "nn.Module", name: str = WEIGHTS) -> None:
         """Write a model's weights."""
         files.write_tensors(self.path / name, model.state_dict())
 
-    def check_weights(self, model: nn.Module, name: str = WEIGHTS) -> None:
-        """Whether stored weights are of a model, which may be on the device `meta`; only sizes are read."""
-        check_shapes(self._present(name), model)
-
-    def load_weights(self, model: nn.Module, name: str = WEIGHTS) -> None:
+    def load_weights(self, model: "nn.Module", name: str = WEIGHTS) -> None:
         """Read weights into a model of the same config."""
-        path = self._present(name)
+        path = self.present(name)
         with files.usable(path):
             model.load_state_dict(files.read_tensors(path))
 
-    def load_tensors(self, name: str) -> dict[str, Tensor]:
+    def load_tensors(self, name: str) -> "dict[str, Tensor]":
         """Read a file of tensors; none where it was not written."""
         path = self.find(name)
         return {} if path is None else files.read_tensors(path)
 
-    def _present(self, name: str) -> Path:
+    def read_page(self) -> str | None:
+        """The report that the training wrote; None where it wrote none, or was one of another version."""
+        self.check_config()
+        settings, manifest = self.config().get("settings"), self.verify()
+        files.add_input(settings.get("data") if isinstance(settings, dict) else None)
+        if self.find(PAGE) is None or manifest.get("versions", {}).get("multiway") != version("multiway"):
+            return None
+        page = self.read_json(PAGE)
+        return page if isinstance(page, str) else None
+
+    def present(self, name: str) -> Path:
+        """Path of a file without which there is no such run."""
         path = self.find(name)
         if path is None:
             raise RunError(f"{self.path / name} cannot be used: it is missing. Train the run again.")

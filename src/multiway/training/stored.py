@@ -1,4 +1,4 @@
-"""What lies in a run: sealed manifest, tensors and tables, each refused in one line where it is not as written."""
+"""What lies in a run: sealed manifest and tables, each refused in one line where it is not as written."""
 
 import contextlib
 import datetime
@@ -7,25 +7,19 @@ import importlib.metadata
 import json
 import platform
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 
 import pandas as pd
-import torch
 from pydantic import ConfigDict, Field, field_validator
-from torch import nn
-from torch.nn.modules.module import register_module_module_registration_hook
-from torch.overrides import TorchFunctionMode
 
-from multiway import files
 from multiway.config import Config
 from multiway.errors import RunError, in_a_line
 
 SEAL = "seal"
 """Where plain values keep the hash of all others."""
 PACKAGES = ("multiway", "torch", "numpy", "pandas", "accelerate", "safetensors")
-MOST_MODULES = 10_000
 MAX_CELLS = 50_000_000
 """Of one table of a run: far more than any run keeps, far fewer than fill a memory."""
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
@@ -74,6 +68,8 @@ def _digest(values: Mapping[str, Any]) -> str:
 
 def run_environment() -> dict[str, Any]:
     """Versions and machine."""
+    import torch  # a manifest is read without
+
     versions = {}
     for name in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
@@ -88,69 +84,6 @@ def run_environment() -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "finished": datetime.datetime.fromtimestamp(time.time(), datetime.UTC).isoformat(timespec="seconds"),
     }
-
-
-def check_shapes(path: Path, model: nn.Module) -> None:
-    """Compare the head of a file with a model, which may be on the device `meta`: neither is allocated for it.
-
-    Where a module names `open_buffers`, their axes without a size have that of the file.
-    """
-    from safetensors import safe_open
-
-    with files.usable(path), safe_open(path, framework="pt") as file:
-        stored = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}
-    expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    for prefix, module in model.named_modules():
-        for buffer in getattr(module, "open_buffers", ()):
-            name = f"{prefix}.{buffer}" if prefix else buffer
-            sizes = stored.get(name, ())
-            if len(sizes) == len(expected[name]):
-                expected[name] = tuple(own or size for own, size in zip(expected[name], sizes, strict=True))
-    for name in sorted(stored.keys() | expected.keys()):
-        if stored.get(name) != expected.get(name):
-            raise RunError(
-                f"{path} is of another model than its run: {name} is {stored.get(name, 'absent')} in the file and "
-                f"{expected.get(name, 'absent')} by the config. Train the run again."
-            )
-
-
-@contextlib.contextmanager
-def build_on_meta() -> Iterator[None]:
-    """Within this block modules are built without memory, and no more of them than any network has."""
-    count = 0
-
-    def register(*_: object) -> None:
-        nonlocal count
-        count += 1
-        if count > MOST_MODULES:
-            raise RunError(f"the config is of a network of more than {MOST_MODULES:,} modules. Train the run again.")
-
-    handle = register_module_module_registration_hook(register)
-    try:
-        with torch.device("meta"), _Undrawn():
-            yield
-    finally:
-        handle.remove()
-
-
-class _Undrawn(TorchFunctionMode):
-    """Leave tensors without values where a module would draw them or set a unit matrix.
-
-    On meta there are no values, and torch would import its compiler for these, which takes a second.
-    """
-
-    def __torch_function__(
-        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
-        """Call whatever is neither of `torch.nn.init` nor a unit matrix."""
-        given = kwargs or {}
-        if getattr(func, "__module__", None) == nn.init.__name__:
-            return args[0] if args else given["tensor"]
-        if func is torch.eye:
-            return torch.empty(args[0], args[-1], **given)
-        if func in (torch.rand, torch.randn):
-            return torch.empty(*args, **{name: each for name, each in given.items() if name != "generator"})
-        return func(*args, **given)
 
 
 def columns_of(table: pd.DataFrame) -> dict[str, str]:

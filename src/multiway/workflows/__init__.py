@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from multiway.workflows.looking import check as check
     from multiway.workflows.looking import fetch_dataset as fetch_dataset
     from multiway.workflows.looking import make_lesions as make_lesions
+    from multiway.workflows.looking import report as report
     from multiway.workflows.recipe import Recipe as Recipe
     from multiway.workflows.recipe import load_recipe as load_recipe
     from multiway.workflows.recipe import recipe_names as recipe_names
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from multiway.workflows.using import evaluate as evaluate
     from multiway.workflows.using import explain as explain
     from multiway.workflows.using import predict as predict
-    from multiway.workflows.using import report as report
     from multiway.workflows.using import update as update
 
 __getattr__ = lazily(__name__)

@@ -4,7 +4,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from multiway import files
+from multiway import files, leftovers
 from multiway.auditing import AuditReport
 from multiway.auditing.elsewhere import audit_split, read_split
 from multiway.auditing.report import finding
@@ -19,6 +19,7 @@ from multiway.errors import ConfigError, Fix, MultiwayError, closest, concerning
 from multiway.tasks.kind import Kind
 from multiway.tasks.registry import task_of, task_of_data
 from multiway.tasks.settings import GENERAL, TASKS, configure, settings_of
+from multiway.training.run_folder import RunFolder
 from multiway.workflows.recipe import under_recipe
 
 
@@ -167,3 +168,25 @@ def _audit_run(path: Path, is_given_settings: bool) -> AuditReport:
         report = run.task.audit(run.config, run)
     uneven = (finding("uneven", "warning", words.removesuffix(".")) for words in warn_of_lopsided(run))
     return AuditReport.of(report.source, [*report.findings, *report.passed, *uneven])
+
+
+@files.sparing_inputs()
+def report(run: Path | str, *, out: Path | str | None = None) -> Path:
+    """Write the one-file HTML report of a run, or of its seeds together."""
+    path = Path(run)
+    target = Path(out or path / "report.html")
+    files.check_place(target)
+    stored, page = RunFolder(path), None
+    if stored.is_finished and (out is None or not target.exists()):
+        page = stored.read_page()
+    if page is None:
+        from multiway.tasks.lifecycle import load_runs  # a page that is stored needs no torch
+        from multiway.tasks.run import readable
+
+        runs = load_runs(path)
+        with readable(path, f"report of {runs[0].task.name}"):
+            page = runs[0].task.page.report(runs)
+    files.check_place(target)
+    leftovers.remove(target)
+    files.write_text(target, page)
+    return target

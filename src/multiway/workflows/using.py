@@ -156,20 +156,6 @@ def explain(
 
 
 @files.sparing_inputs()
-def report(run: Path | str, *, out: Path | str | None = None) -> Path:
-    """Write the one-file HTML report of a run, or of its seeds together."""
-    target = Path(out or Path(run) / "report.html")
-    files.check_place(target)
-    runs = load_runs(run)
-    files.check_place(target)
-    with readable(Path(run), f"report of {runs[0].task.name}"):
-        page = runs[0].task.page.report(runs)
-    leftovers.remove(target)
-    files.write_text(target, page)
-    return target
-
-
-@files.sparing_inputs()
 def compare(runs: Sequence[Path | str], *, out: Path | str | None = None) -> ScoreTable:
     """Test scores of several runs of one task side by side; where their test rows differ, each row says so."""
     if len(runs) < 2:

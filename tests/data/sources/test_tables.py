@@ -351,6 +351,48 @@ def test_a_small_packed_file_does_not_unfold_to_more_than_memory_of_a_laptop(nam
     assert re.search(text, said) and "Raise max_bytes if that is meant (" in said
 
 
+ODD_FILES = {
+    "a cell without end": ("a.csv", lambda: b'a,b\n"' + b"x y " * 40_000 + b'",1\nc,2\n', "it is not a regular table"),
+    "a name a line": (
+        "a.jsonl",
+        lambda: b"".join(b'{"a%d":1}\n' % line for line in range(60_001)),
+        "it has 60,001 columns; at most 60,000 are read",
+    ),
+    "nothing a line": ("a.jsonl", lambda: b"{}\n" * 9, "it holds no objects"),
+}
+
+
+@pytest.mark.parametrize("name", ODD_FILES)
+def test_files_of_an_odd_shape_are_refused_in_one_line(name, tmp_path):
+    """Each of these was a traceback, or asked for terabytes."""
+    file, make, text = ODD_FILES[name]
+    (tmp_path / file).write_bytes(make())
+    assert text in refusal(tmp_path / file)
+
+
+def test_a_sheet_without_end_has_no_names(tmp_path):
+    """Reading a few rows by their numbers went through gigabytes of XML."""
+    plain, path = tmp_path / "plain.xlsx", tmp_path / "a.xlsx"
+    pd.DataFrame({"a": [1]}).to_excel(plain, index=False)
+    head, tail = (
+        b'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>',
+        b"</sheetData></worksheet>",
+    )
+    sheet = head + b'<row r="1"><c r="A1"><v>1</v></c></row>' * 500_000 + tail
+    with zipfile.ZipFile(plain) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+        for part in old.namelist():
+            new.writestr(part, sheet if part == "xl/worksheets/sheet1.xml" else old.read(part))
+    assert tables.column_names(path) == [] and "it unpacks to" in refusal(path)
+
+
+def test_columns_that_are_built_in_groups_stay_in_order(tmp_path, monkeypatch):
+    monkeypatch.setattr(text, "GROUP", 3)
+    rows = pd.DataFrame(np.random.default_rng(0).integers(0, 99, (7, 11)), columns=list("abcdefghijk"))
+    rows.to_csv(tmp_path / "a.csv", index=False)
+    read = tables.load_table(tmp_path / "a.csv", ReadOptions(), Findings("a"))
+    assert read.names == [*rows] and (read.frame.to_numpy() == rows.to_numpy()).all()
+
+
 def test_a_small_parquet_file_does_not_unfold_either(tmp_path):
     pd.DataFrame({"a": np.zeros(9_000_000)}).to_parquet(tmp_path / "a.parquet")
     assert "9,000,000 rows x 1 columns take 72,000,000 bytes, and a table may take 67,108,864" in refusal(

@@ -134,10 +134,10 @@ def test_sums_are_the_same_in_whatever_parts_paths_are_drawn(finished, frame, mo
 
 
 def panels_with_common_shocks():
-    """Twelve of five series in two regions, which share from little to most of their shocks, by the day."""
-    for seed in range(12):
+    """36 of five series in two regions, which share from little to most of their shocks, by the day."""
+    for seed in range(36):
         rng, rows = np.random.default_rng(100 + seed), 420
-        shared, memory = (0.2, 0.6, 0.9)[seed % 3], (0.0, 0.5, 0.8)[seed // 4]
+        shared, memory = (0.2, 0.6, 0.9)[seed % 3], (0.0, 0.5, 0.8)[seed // 4 % 3]
         kept = [memory**lag for lag in range(40)]
         common, *own = (np.convolve(rng.normal(size=rows), kept)[:rows] for _ in range(6))
         week = np.sin(2 * np.pi * np.arange(rows) / 7)
@@ -160,7 +160,7 @@ def inside(table, actual):
 
 @pytest.mark.slow
 def test_bands_of_sums_hold_as_much_as_those_of_series():
-    """Within four points, on rows after those of the fit: the sum of all holds 3.2 more."""
+    """Within three points, on rows after those of the fit: the sums of regions hold 2.1 more, of all 1.9."""
     held = {"region/store": [], "region": [], "all": [], "total": []}
     settings = {"read": {"id_column": ("region", "store")}}
     for rows in panels_with_common_shocks():
@@ -177,4 +177,4 @@ def test_bands_of_sums_hold_as_much_as_those_of_series():
             table = forecaster.predict(past, total=True, levels=80, far=True).set_index(["region", "store"])
             held["total"] += inside(table, ahead.groupby(["region", "store"])["y"].sum().loc[table.index])
     shares = {name: np.mean(each) for name, each in held.items()}
-    assert all(abs(share - shares["region/store"]) <= 0.04 for share in shares.values()), shares
+    assert all(abs(share - shares["region/store"]) <= 0.03 for share in shares.values()), shares

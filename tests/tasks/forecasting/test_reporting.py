@@ -2,13 +2,17 @@
 
 import dataclasses
 import re
+import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from multiway import workflows
 from multiway.data import CheckReport
-from multiway.errors import ConfigError
+from multiway.errors import ConfigError, RunError
 from multiway.report import Page as Content
 from multiway.report import render, text
 from multiway.report.scores import models_table
@@ -108,10 +112,41 @@ def test_a_model_card_names_the_one_model_that_answers_once(finished):
 
 
 def test_data_that_are_gone_leave_the_rest(finished, tmp_path):
-    gone = dataclasses.replace(finished, config=finished.config.replace(data=str(tmp_path / "gone.csv")))
+    gone = dataclasses.replace(finished, prepared=None, config=finished.config.replace(data=str(tmp_path / "gone.csv")))
     page = Page(report([gone]))
     assert "data-check" not in page.sections() and "scores" in page.sections()
     assert "could not be reread" in page.text
+
+
+def test_nothing_is_forecast_from_data_that_changed_since_the_training(finished, tmp_path):
+    pd.read_csv(finished.config.data).iloc[:-1].to_csv(tmp_path / "less.csv", index=False)
+    config = finished.config.replace(data=str(tmp_path / "less.csv"))
+    page = Page(report([dataclasses.replace(finished, prepared=None, config=config)]))
+    assert "could not be reread" in page.text
+
+
+WITHOUT_TORCH = """
+import sys
+from multiway import workflows
+print(workflows.report(sys.argv[1], out=sys.argv[2]), "torch" in sys.modules)
+"""
+
+
+def test_a_training_keeps_the_report_that_a_loaded_run_gives_and_it_needs_no_torch(finished, tmp_path):
+    folder, out = finished.folder.path, tmp_path / "page.html"
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH, folder, out], check=True, capture_output=True, text=True
+    )
+    assert done.stdout == f"{out} False\n"
+    assert out.read_text() == report([lifecycle.load(folder)])
+
+
+def test_a_report_that_is_kept_is_that_of_the_run(finished, tmp_path):
+    path = shutil.copytree(finished.folder.path, tmp_path / "run")
+    kept = path / "page.json"
+    kept.write_text(kept.read_text().replace("Forecast", "Forged", 1))
+    with pytest.raises(RunError, match=r"changed or missing since training: page\.json"):
+        workflows.report(path)
 
 
 def test_full_attention_has_no_maps_to_show(data_file, tmp_path):

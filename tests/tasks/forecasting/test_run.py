@@ -22,6 +22,7 @@ from tolerances import COARSE32, ROUNDING32, SUMS32
 FILES = {
     "config.yaml", "weights.safetensors", "preprocessing.json", "metrics.jsonl", "manifest.json", "predictions.parquet",
     "scores.json", "errors.parquet", "calibration.safetensors", "explanation/average.npz", "explanation/last.npz",
+    "page.json",
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from multiway.data.findings import Findings, Place, list_some, quote
 from multiway.data.options import FileOptions
-from multiway.data.sources.bytes import SMALL_SHEETS, ZIP, check_columns, too_large, unfolded
+from multiway.data.sources.bytes import MAX_BYTES, SMALL_SHEETS, ZIP, check_columns, too_large, unfolded
 from multiway.data.sources.cells import unescape
 from multiway.data.sources.columns import RawTable
 from multiway.data.sources.titles import LOOK, is_data, rows_above, words_on_titles
@@ -57,8 +57,8 @@ def _parts(raw: bytes) -> list[zipfile.ZipInfo]:
 
 def read_workbook(raw: bytes, options: FileOptions, findings: Findings) -> RawTable:
     """Read a sheet: its first row are the names, and rows are called as Excel calls them."""
-    needed = sum(part.file_size for part in _parts(raw))
-    if needed > (most := unfolded(options.max_bytes, len(raw), SMALL_SHEETS)):
+    needed, most = _room(raw, options.max_bytes)
+    if needed > most:
         raise too_large(f"it unpacks to {needed:,} bytes, and it may to {most:,}", needed + 1, findings)
     _check_characters(raw, findings)
     cells = _cells(raw, options, findings)
@@ -97,6 +97,11 @@ def read_workbook(raw: bytes, options: FileOptions, findings: Findings) -> RawTa
     return RawTable(frame=frame, rows=np.array(kept) + top + 2, unit="row", broken=broken)
 
 
+def _room(raw: bytes, limit: int) -> tuple[int, int]:
+    """Bytes that the parts of a workbook unpack to, and as many as they may."""
+    return sum(part.file_size for part in _parts(raw)), unfolded(limit, len(raw), SMALL_SHEETS)
+
+
 def _words(row: Row) -> list[str]:
     return ["" if cell is None else str(cell) for cell in row]
 
@@ -129,7 +134,10 @@ def above(cells: Sequence[Row]) -> int:
 
 
 def names_of_sheet(raw: bytes) -> list[str]:
-    """The header of the first sheet, as far as it can be read."""
+    """The header of the first sheet, as far as it can be read; none of a workbook that unpacks to too much."""
+    needed, most = _room(raw, MAX_BYTES)
+    if needed > most:
+        return []
     openpyxl = load_extra("openpyxl", "Reading Excel", "excel")
     try:
         rows = [_trim(row) for row in _sheet(openpyxl, raw).iter_rows(max_row=LOOK, values_only=True)]

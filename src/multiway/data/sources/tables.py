@@ -26,6 +26,7 @@ from multiway.data.sources.bytes import (
     ZIP,
     bytes_of,
     check_columns,
+    check_memory,
     first_bytes,
     free_memory,
     read_bytes,
@@ -192,8 +193,11 @@ def load_lines(path: Path, limit: int, findings: Findings) -> RawTable:
         rule = f"its {size / 1e9:.2g} GB of text may need {IN_MEMORY} times that memory"
         raise findings.fatal("memory", rule, "Write it as Parquet, or keep fewer texts.")
     rows = dict(read_lines(path, limit, findings))
-    if not rows:
+    columns = {name for each in rows.values() for name in each}
+    if not columns:
         raise findings.fatal("empty", "it holds no objects", "Give one JSON object on each line.")
+    check_columns(len(columns), findings)
+    check_memory(len(rows), len(columns), 0, findings)
     if len(rows) == 1 and (answered := answer_of_prometheus(*rows.values())) is not None:
         return RawTable.whole(answered)
     named = [

@@ -27,6 +27,8 @@ SEPARATORS = (",", ";", "\t", "|")
 VISIBLE = re.compile(rb"[!-~]")
 HEAD, BLOCK, WHOLE = 1 << 20, 1 << 22, 1 << 30
 """Bytes that show where the header is, those that are parsed at once, and as many where a row is longer."""
+GROUP = 8192
+"""Columns that are built at once."""
 EXPORT = "Export it as CSV again."
 BELOW = "below the text"
 REMARK = "#"
@@ -166,7 +168,10 @@ def _find_header(text: bytes, options: FileOptions, findings: Findings) -> tuple
 
 def _read_header(text: bytes, options: FileOptions, findings: Findings) -> Lines:
     """The header, of different names, and the rows below it."""
-    names, below, separator, number = _find_header(text, options, findings)
+    try:
+        names, below, separator, number = _find_header(text, options, findings)
+    except csv.Error as error:
+        raise findings.fatal("text", f"it is not a regular table ({error})", EXPORT) from None
     if not (VISIBLE.search(text, below) or text[below:].decode().strip()):
         raise findings.fatal("empty", "it has a header and no rows", "Give a file with rows.")
     names = [unescape(name.strip()) if QUOTE in name else name.strip() for name in names]
@@ -259,14 +264,14 @@ def read_text(raw: bytes, options: FileOptions, findings: Findings) -> TextColum
     if not has_blanks and marks % 2 == 0 and not (marks and options.quoting == "none"):
         with contextlib.suppress(pa.ArrowInvalid):  # else rows and lines do not run in step, or a mark has no partner
             columns = _read_columns(lines)
-    if columns is None or (marks and count != len(columns)):  # or line breaks are quoted
+    if columns is None or (marks and count != len(columns[0])):  # or line breaks are quoted
         regular, rows, broken = _read_records(quote_marks(lines, options.quoting, findings), findings)
         columns = _read_columns(regular)
     names = [name or f"unnamed {position}" for position, name in enumerate(lines.names)]
     read = TextColumns(
-        columns=dict(zip(names, columns.columns, strict=True)),
-        rows=np.arange(lines.first, lines.first + len(columns)) if rows is None else rows,
-        broken=np.zeros(len(columns), dtype=bool) if broken is None else broken,
+        columns=dict(zip(names, columns, strict=True)),
+        rows=np.arange(lines.first, lines.first + len(columns[0])) if rows is None else rows,
+        broken=np.zeros(len(columns[0]), dtype=bool) if broken is None else broken,
         separator=lines.separator,
     )
     return _without_headers(read, lines.names, findings)
@@ -340,27 +345,35 @@ def quote_marks(lines: Lines, quoting: str, findings: Findings) -> Lines:
     return Lines.from_byte(lines.names, written, 0, lines.separator, lines.first)
 
 
-def _read_columns(lines: Lines, size: int | None = None) -> pa.Table:
-    """Columns of text, parsed so many bytes at once; of all of them where a row is longer."""
+def _read_columns(lines: Lines, size: int | None = None) -> list[pa.ChunkedArray]:
+    """Columns of text, parsed so many bytes at once; of all of them where a row is longer or has many cells.
+
+    Thousands of columns are built one group after the other: PyArrow needs ten kilobytes for each while it reads.
+    """
     keys = [f"f{position}" for position in range(len(lines.names))]
     length = min(lines.stop + 1, len(lines.text)) - lines.start  # with the end of the last line
+    is_wide, columns = len(keys) > GROUP, list[pa.ChunkedArray]()
     try:
-        table = pyarrow.csv.read_csv(
-            pa.BufferReader(pa.py_buffer(lines.text).slice(lines.start, length)),  # no copy
-            read_options=pyarrow.csv.ReadOptions(column_names=keys, block_size=size or BLOCK),
-            parse_options=pyarrow.csv.ParseOptions(
-                delimiter=lines.separator, newlines_in_values=bool(lines.count(b'"')), ignore_empty_lines=False
-            ),
-            convert_options=pyarrow.csv.ConvertOptions(
-                column_types=dict.fromkeys(keys, pa.string()), strings_can_be_null=False
-            ),
-        )
+        for start in range(0, len(keys), GROUP):
+            group = keys[start : start + GROUP]
+            columns += pyarrow.csv.read_csv(
+                pa.BufferReader(pa.py_buffer(lines.text).slice(lines.start, length)),  # no copy
+                read_options=pyarrow.csv.ReadOptions(
+                    column_names=keys, block_size=size or (WHOLE if is_wide else BLOCK), use_threads=not is_wide
+                ),
+                parse_options=pyarrow.csv.ParseOptions(
+                    delimiter=lines.separator, newlines_in_values=bool(lines.count(b'"')), ignore_empty_lines=False
+                ),
+                convert_options=pyarrow.csv.ConvertOptions(
+                    column_types=dict.fromkeys(group, pa.string()), strings_can_be_null=False, include_columns=group
+                ),
+            ).columns
     except pa.ArrowInvalid as error:
         if size == WHOLE or "straddling" not in str(error):
             raise
         return _read_columns(lines, WHOLE)
     pa.default_memory_pool().release_unused()  # its threads keep what their blocks took
-    return table
+    return columns
 
 
 def _read_records(lines: Lines, findings: Findings) -> tuple[Lines, NDArray[np.int64], NDArray[np.bool_]]:

@@ -144,7 +144,8 @@ def read_inputs(
         name for name, kind in kinds.items() if kind == "number" or (kind in IDLE and table.columns[name].is_numeric)
     ]
     dates = [name for name, kind in kinds.items() if kind == "date"]
-    others = [name for name in kinds if name not in (*numbers, *dates)]
+    taken = {*numbers, *dates}
+    others = [name for name in kinds if name not in taken]
     cells = read_cells(table, numbers, others, findings, dates=dict.fromkeys(dates), options=options)
     return dataclasses.replace(cells, identifiers=identifiers)
 

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.errors import MultiwayError
 from multiway.report import text
 from multiway.report.diagnostics import step_lines, timeline, variate_bars
 from multiway.report.forecasts import groups
@@ -19,7 +18,7 @@ from multiway.tasks.comparing import comparison, names_of
 from multiway.tasks.forecasting.candidate import candidates
 from multiway.tasks.forecasting.choice import OF_EACH, OF_ONE, RULE
 from multiway.tasks.forecasting.config import find_published_split
-from multiway.tasks.forecasting.encode import PreparedPanel, prepare_panel
+from multiway.tasks.forecasting.encode import PreparedPanel
 from multiway.tasks.forecasting.explain import attention_part
 from multiway.tasks.forecasting.facts import words_on_refit
 from multiway.tasks.forecasting.headline import (
@@ -31,6 +30,7 @@ from multiway.tasks.forecasting.headline import (
     steps_in_words,
 )
 from multiway.tasks.forecasting.scores import read_test_errors
+from multiway.tasks.lifecycle import if_there, reread
 from multiway.tasks.page_parts import split_table
 from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.run import Run
@@ -45,7 +45,8 @@ NEEDS_PLAN = (
 
 def report(runs: Sequence[Run]) -> str:
     """The HTML report of runs that differ in their seed; the first is shown in detail."""
-    return pages.report(SUBJECT, runs, head(runs), sections(runs, _data_of(runs[0])))
+    prepared: PreparedPanel | None = runs[0].prepared or if_there(lambda: reread(runs[0]))
+    return pages.report(SUBJECT, runs, head(runs), sections(runs, prepared))
 
 
 def compare(runs_of: Sequence[Sequence[Run]]) -> str:
@@ -116,13 +117,6 @@ SUBJECT = pages.Subject(
     ],
     reference="ridge",
 )
-
-
-def _data_of(run: Run) -> PreparedPanel | None:
-    try:
-        return None if run.config.data is None else prepare_panel(run.config, run.task.locate(run.config.data))
-    except (MultiwayError, OSError):
-        return None
 
 
 def _splits(run: Run) -> PagePart:

@@ -65,9 +65,12 @@ from multiway.tasks.scores import models_of, score_of
 from multiway.tasks.stored import same_length
 from multiway.training import RunFolder
 from multiway.training.processes import is_main, join_arrays, total
+from multiway.training.run_folder import PAGE
 
 SAMPLED = 64
 """Validation windows that a compression is measured on."""
+MOST_KEPT = 1_000_000
+"""Values of a panel whose report is written by the training; that of more takes seconds, and is made on request."""
 NO_BANDS = "bands are of the answer's errors, so the forecast of another model has none"
 SCALED, ORIGINAL = {"scale": "scaled"}, {"scale": "original"}
 METRICS = (
@@ -283,10 +286,13 @@ def describe_run(run: Run, prepared: PreparedPanel, predictions: Measured) -> Ro
 
 
 def keep_files(run: Run, prepared: PreparedPanel, folder: RunFolder) -> None:
-    """Attention maps."""
+    """Attention maps; of a panel that is no large one, also the report."""
     if find_networks_with_maps(run):
         maps = explain_windows(run, prepared.panel, prepared.windows["test"])
         save_explanation(folder.path / FOLDER, maps)
+    panel = prepared.panel
+    if run.folder is folder and panel.share is None and panel.values.size <= MOST_KEPT:
+        folder.write_json(PAGE, TASK.page.report([run]))
 
 
 def list_metrics(config: ForecastConfig) -> tuple[Metric, ...]:

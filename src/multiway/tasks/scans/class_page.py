@@ -1,21 +1,27 @@
 """What the report of a run on volumes says: cases, errors, calibration, attention."""
 
-import functools
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
 from multiway.data.scaling import evenly
 from multiway.data.sources.scans.cases import Cases
 from multiway.errors import ConfigError
 from multiway.explain import average_curves
+from multiway.metrics.classes import accuracy, auc
+from multiway.metrics.confidence import accuracy_above, class_sets, net_benefit, share_held
+from multiway.metrics.resampling import ScoreFunction, score_rows
 from multiway.report import text
 from multiway.report.attention import films
-from multiway.report.curves import deletion_sections
+from multiway.report.curves import benefit_chart, deletion_sections
 from multiway.report.sections import PagePart, Planes, Section, Table, Text
 from multiway.tasks import pages
 from multiway.tasks.lifecycle import if_there
+from multiway.tasks.misses import model_in_words
 from multiway.tasks.page_parts import NOT_ATTRIBUTION, add_headings, maps_part
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
@@ -31,16 +37,23 @@ from multiway.tasks.scans.explain import (
     reload_cases,
 )
 from multiway.tasks.target_page import SplitPage, target_headline, target_parts
-from multiway.tasks.targets import answers_of, thresholds_of
+from multiway.tasks.targets import LEVEL, answers_of, limits_of, thresholds_of, truth_and_shares
 
 TITLES = {"samples": "Cases", "groups": "Patients", "classes": "Classes"}
 INTERVAL = "over cases, or over patients where they are known (bootstrap)"
 AVERAGED_CASES, DELETION_CASES = 64, 8
 TOLERANCE, MOST_POINTS = 0.1, 17
 """Of the gradients of large volumes: share of the change that their sum may miss, and points at most."""
+ANSWERED = (1.0, 0.9, 0.8, 0.7, 0.5)
+"""Shares of the cases of validation, the surest first, that are answered in turn."""
+THRESHOLDS = np.linspace(0.02, 0.9, 45)
+MOST_WORDS = 5
+"""Numbers of a column up to which each is a subgroup."""
+FEW = "too few cases: in every set"
 DIM = 0.3
 """Brightness of what a size cuts off."""
 LARGE = "Of volumes this large fewer cases are shown; `multiway explain` shows any."
+OF_NETWORK = "Maps and probabilities here are of the network, which alone has maps, though another model answers."
 POINTS = (
     "Of volumes this large 9 points are taken, and more until the sum is within "
     f"{100 * TOLERANCE:.0f} % of the change, {MOST_POINTS} at most; `multiway explain` takes more."
@@ -64,13 +77,118 @@ def sections(runs: Sequence[Run], cases: Cases | None) -> Iterator[PagePart]:
         ("warm", "attention: where the network looked more than on average; the brighter, the more"),
         ("cool-warm", "gradients: orange speaks for the predicted class, blue against it"),
         NOT_ATTRIBUTION,
+        *[OF_NETWORK] * (run.answer.name != NETWORK),
         *[LARGE] * is_large(run),
     ]
     yield PagePart(id="cases", title="Cases", side=side, content=content)
     yield from target_parts(SUBJECT, runs, run.state.classes)
+    yield from trust_part(runs)
+    yield from subgroup_part(runs)
     if cases is not None:
         yield _attention(run, cases)
         yield _gradients(run, explained)
+
+
+def trust_part(runs: Sequence[Run]) -> Iterator[PagePart]:
+    """Accuracy of the surest answers, sets of classes, and what acting on an answer is worth; on the test cases."""
+    run, names, answer = runs[0], runs[0].state.classes, runs[0].answer.name
+    validation, test = (answers_of(run.tables, answer, split) for split in ("validation", "test"))
+    if not len(validation) or not len(test):
+        return
+    labels, shares = truth_and_shares(test, names)
+    edges = limits_of(run.tables, answer, names)
+    sizes = class_sets(shares, edges).sum(1)
+    alone, empty = (text.percent(100 * float((sizes == count).mean()), 0) for count in (1, 0))
+    side = [
+        "The surest answers are given, the others are left to a person. Validation sets the limits.",
+        f"A set has the classes that a case may have. It should hold the class of {LEVEL:.0f} % of new cases of each.",
+        f"{alone} of the sets hold one class, and {empty} none: such a case is like no class.",
+    ]
+    content: list[Section] = [_referral(run, validation, test), _sets(run, validation, test, edges)]
+    if len(names) == 2:
+        side += [
+            "Net benefit counts cases found, less false alarms at the odds of the probability from which one acts."
+        ]
+        scores = {model_in_words(SUBJECT, runs): shares[:, 1], "all cases": np.ones(len(test))}
+        scores["no case"] = np.zeros(len(test))
+        benefits = {
+            word: np.array([net_benefit(labels, own, threshold) for threshold in THRESHOLDS])
+            for word, own in scores.items()
+        }
+        content.append(benefit_chart(THRESHOLDS, benefits, names[1]))
+    yield PagePart(id="trust", title="How far to trust it", side=side, content=content)
+
+
+def subgroup_part(runs: Sequence[Run]) -> Iterator[PagePart]:
+    """AUC and accuracy of the answer in each subgroup of the test cases."""
+    run, answer = runs[0], runs[0].answer.name
+    test, rows = answers_of(run.tables, answer), []
+    every = pd.concat([answers_of(run.tables, answer, "validation"), test])
+    for column in run.config.read.subgroups:
+        parts = halves_or_words(every[column]).iloc[len(every) - len(test) :]
+        for name, own in test.groupby(parts.to_numpy()):
+            rows.append([f"{column}: {name}", str(len(own)), *_with_intervals(run, own, [auc, accuracy])])
+    side = [
+        "The answer on each subgroup of the test cases by itself, with 95 % intervals; numbers in halves.",
+        "A subgroup of few cases says little: look at its interval.",
+    ]
+    if rows:
+        table = Table(columns=["Subgroup", "Test cases", "AUC", "Accuracy"], rows=rows)
+        yield PagePart(id="subgroups", title="Subgroups", side=side, content=[table])
+
+
+def halves_or_words(values: pd.Series) -> pd.Series:
+    """What each of the values says: numbers, if there are many, which half they are in; empty ones that they lack."""
+    numbers, words = pd.to_numeric(values, errors="coerce"), values.astype(str).where(values != "", "not known")
+    if (numbers.isna() & (values != "")).any() or numbers.nunique() <= MOST_WORDS:
+        return words
+    middle = numbers.median()
+    halves = np.where(numbers <= middle, f"up to {middle:g}", f"above {middle:g}")
+    return words.where(numbers.isna(), pd.Series(halves, index=values.index))
+
+
+def _referral(run: Run, validation: pd.DataFrame, test: pd.DataFrame) -> Table:
+    """Accuracy where only the surest cases are answered, a row for each share of those of validation."""
+    (_, seen), (_, shares) = (truth_and_shares(part, run.state.classes) for part in (validation, test))
+    limits = np.quantile(seen.max(1), [1 - share for share in ANSWERED]).tolist()
+    accuracies = _with_intervals(run, test, [partial(accuracy_above, limit=limit) for limit in limits])
+    rows = [
+        [
+            text.percent(100 * share, 0),
+            text.number(limit, 3),
+            text.percent(100 * float((shares.max(1) >= limit).mean()), 0),
+            accuracy,
+        ]
+        for share, limit, accuracy in zip(ANSWERED, limits, accuracies, strict=True)
+    ]
+    heads = ["Answered on validation", "From a probability of", "Answered on test", "Accuracy"]
+    return Table(title="If the surest cases are answered", columns=heads, rows=rows)
+
+
+def _sets(run: Run, validation: pd.DataFrame, test: pd.DataFrame, limits: NDArray[np.float64]) -> Table:
+    """How often the sets of the test cases hold their class, a row for each; or that it has too few cases."""
+    names, counts = run.state.classes, validation["label"].astype(str).value_counts()
+    held = _with_intervals(run, test, [partial(share_held, limits=limits, label=place) for place in range(len(names))])
+    rows = [
+        [name, str(counts.get(name, 0)), FEW if np.isinf(limit) else share]
+        for name, limit, share in zip(names, limits, held, strict=True)
+    ]
+    heads = ["Class", "Cases of validation", "Test cases that have it in their set"]
+    return Table(title="Sets of classes", columns=heads, rows=rows)
+
+
+def _with_intervals(run: Run, test: pd.DataFrame, shares: Sequence[ScoreFunction]) -> list[str]:
+    """Shares of test cases in percent with their intervals, which are over patients where these are known."""
+    known = "patient" in test and test["patient"].notna().all()
+    units = test["patient"].to_numpy(dtype=str) if known else None
+    named = {str(place): share for place, share in enumerate(shares)}
+    found = score_rows(named, *truth_and_shares(test, run.state.classes), units=units, draws=run.config.draws)
+    cells = []
+    for row in found:
+        ends = [text.number(100 * row[side], 1) for side in ("low", "high") if row[side] is not None]
+        value = text.MISSING if row["value"] is None else text.percent(100 * row["value"])
+        cells.append(f"{value} ({' to '.join(ends)})" if ends else value)
+    return cells
 
 
 def choice_of_epoch(score: str, run: Run) -> str:
@@ -93,7 +211,7 @@ SUBJECT = pages.Subject(
     kicker="Report on volumes",
     rows="cases",
     setting=_setting,
-    selected_by=functools.partial(choice_of_epoch, "AUC"),
+    selected_by=partial(choice_of_epoch, "AUC"),
     interval=INTERVAL,
 )
 

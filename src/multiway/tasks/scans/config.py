@@ -23,6 +23,8 @@ CLASS_TRAINING: Plain = {
     "weight_decay": 0.05,
     "patience": 0,
 }
+TAKEN = ("case", "patient", "model", "split", "label", "predicted", "predicted_at_threshold", "set")
+"""Columns of predictions."""
 MASK_TRAINING: Plain = {"epochs": 30, "learning_rate": 2e-3, "warmup_steps": 50, "patience": 0}
 """Fields of `TrainingConfig` where training on scans differs from that of a forecast."""
 
@@ -32,6 +34,16 @@ class ClassOptions(VolumeOptions):
 
     label: Annotated[str, Flag("Column of the class of each scan.")] = "label"
     """Column of classes, as words or whole numbers."""
+    subgroups: Annotated[tuple[str, ...], Flag("Columns whose subgroups are scored apart: scanner,sex,age.")] = ()
+    """Columns whose values divide the cases into subgroups, numbers in halves; the report scores each. No inputs."""
+
+    @field_validator("subgroups")
+    @classmethod
+    def _are_columns_of_their_own(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        taken = [name for name in names if name in TAKEN or name.startswith("p_")]
+        if taken:
+            raise ValueError(f"subgroups are no columns that predictions have of their own. Got {taken[0]!r}")
+        return names
 
 
 class MaskOptions(VolumeOptions):
@@ -62,10 +74,10 @@ class VolumeConfig(Refitting, NetworkConfig):
     ] = Field(default_factory=dict)
     """Fields of the network without those that the data set; `name` is one of its named sizes."""
     baselines: Annotated[
-        tuple[OfClasses, ...],
-        Flag("Some of majority, logistic, cnn, resnet18_3d and resnet50_3d.", commands=()),
-    ] = ("majority", "logistic")
-    """Baselines that are fitted and scored under the same protocol."""
+        tuple[OfClasses, ...] | None,
+        Flag("Some of majority, logistic, features, trees, cnn, resnet18_3d and resnet50_3d.", commands=()),
+    ] = None
+    """Candidates beside the network; majority, logistic, features and trees (scikit-learn) if not given."""
     baseline_training: Plain = Field(default_factory=dict)
     """Fields of `training` that are others for the baselines that are trained."""
     training: TrainingConfig = TrainingConfig.parse(CLASS_TRAINING)

@@ -26,6 +26,8 @@ from multiway.training.losses import IGNORED
 
 LARGEST_PATCH = 64
 MEMORY_LIMIT = 2 * 2**30
+FEWER = 16
+"""Voxels whose features take about as long as a regression on one number."""
 
 
 class ScanState(Config):
@@ -107,6 +109,10 @@ class Stored:
 
     def __getitem__(self, rows: Any) -> Self:
         return dataclasses.replace(self, rows=self.rows[np.asarray(rows)])
+
+    def numel(self) -> int:
+        """Numbers that closed forms fit on are few of so many voxels; what these cost, as other inputs count."""
+        return math.prod(self.scans.volumes.shape) // FEWER
 
 
 class SegmentState(ScanState):

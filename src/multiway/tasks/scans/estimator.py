@@ -14,12 +14,15 @@ from multiway.data.sources.scans.loading import read_cases
 from multiway.data.sources.scenes import is_scene, read_scene
 from multiway.errors import ConfigError
 from multiway.explain import ModeMap
+from multiway.metrics.confidence import class_sets
 from multiway.tasks.estimator import Classifier, Estimator, locate, own_score, place_of, tell_far
+from multiway.tasks.options import check_percentages
 from multiway.tasks.run import Run
 from multiway.tasks.scans.explain import MOST_CASES, attention_maps, explain_case
 from multiway.tasks.scans.predict import predict_cases, predict_mask
 from multiway.tasks.scans.read import warn_of_other_voxels
 from multiway.tasks.scans.scores import MEAN, headline
+from multiway.tasks.targets import LEVEL, few_note, limits_of
 
 AS_GIVEN: dict[str, Callable[[str], Any]] = {
     "text": str,
@@ -94,6 +97,23 @@ class VolumeClassifier(ScanEstimator, Classifier):
         frame, told = predict_cases(run, self._later(X), far=far)
         tell_far(told)
         return frame[[f"p_{name}" for name in run.state.classes]].to_numpy(np.float64)
+
+    def predict_sets(
+        self, X: object, level: float = LEVEL, model: str | None = None, *, far: bool = False
+    ) -> NDArray[np.bool_]:
+        """Which classes each case may have, `(cases, classes)`, in the order of `classes_`.
+
+        Of new cases of each class `level` percent have it in their set, by those of validation (Vovk 2012). A class
+        with too few of these is in every set.
+        """
+        try:
+            check_percentages([level])
+        except ValueError as error:
+            raise ConfigError(f"predict_sets: {error}.") from None
+        run = self._run().with_answer(model)
+        limits = limits_of(run.tables, run.answer.name, run.state.classes, level)
+        tell_far(few_note(limits, run.state.classes, level))
+        return class_sets(self.predict_proba(X, model, far=far), limits)
 
     def score(self, X: object, y: object = None) -> float:
         """Share of cases whose class is right; a path holds its own labels."""

@@ -40,7 +40,7 @@ from multiway.tasks.run import Run
 from multiway.tasks.scans.encode import Examples
 from multiway.tasks.scans.networks import as_evaluated, scan_probabilities
 from multiway.tasks.scans.patches import cut_middle
-from multiway.tasks.targets import answers_of, sentence_on, telling
+from multiway.tasks.targets import answers_of, recalibrate, sentence_on, telling
 from multiway.training.processes import device_of
 
 STEPS, FEW_STEPS, COSTLY_VOXELS = 96, 48, 48**3
@@ -86,7 +86,8 @@ def explain_case(run: Run, cases: Cases, index: int, **options: Any) -> CaseExpl
     `options` are `gradients`, `deletion`, `steps`, `tolerance` and `seed` of `multiway.explain.explain_volume`.
     """
     volume, name = cases.inputs.prepare(index), cases.names["case"][index]
-    shares = scan_probabilities(run.model.eval(), run.state.normalise(volume), run.config)[0].numpy()
+    plain = scan_probabilities(run.model.eval(), run.state.normalise(volume), run.config).numpy()
+    shares = recalibrate(run.calibration, {NETWORK: plain})[NETWORK][0]
     x = network_input(run, volume)
     options["steps"] = options.get("steps") or (FEW_STEPS if x[0].numel() > COSTLY_VOXELS else STEPS)
     explained = explain_volume(run.model, x, int(shares.argmax()), volume.axes, volume.spacing, name=name, **options)

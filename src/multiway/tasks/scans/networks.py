@@ -2,7 +2,7 @@
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,17 +16,20 @@ from multiway.data.sources.scans.volume import Array, Volume
 from multiway.errors import DataError
 from multiway.metrics.classes import auc
 from multiway.models import sliding_window
+from multiway.models.baselines import OnVolumeFeatures, PooledLogistic, rows_of
 from multiway.tasks.run import Run
+from multiway.tasks.sample_candidate import Lesson
 from multiway.tasks.scans.config import SegmentConfig, VolumeConfig
 from multiway.tasks.scans.encode import Stored
 from multiway.tasks.scans.scores import Predictor
+from multiway.tasks.targets import whole_logits
 from multiway.training import Batch
 from multiway.training.losses import class_loss, segmentation_loss
 from multiway.training.processes import device_of
 
 Probabilities = NDArray[np.float64]
 POOLED = 32
-"""Volumes whose blocks are averaged at once, for the logistic regression."""
+"""Volumes whose features are computed at once."""
 
 
 class VolumeLoss:
@@ -51,9 +54,10 @@ def as_evaluated(volumes: Tensor, config: VolumeConfig) -> Tensor:
     return shape_transform(volumes, training=False) if config.read.shape_transform else volumes
 
 
-def batches_to_evaluate(source: Samples[Stored], config: VolumeConfig) -> Iterator[dict[str, Tensor]]:
-    """Some volumes at once, as outside of training."""
-    return ({**batch, "inputs": as_evaluated(batch["inputs"], config)} for batch in source.batches(POOLED))
+def feature_rows(model: PooledLogistic | OnVolumeFeatures[Any], part: Lesson) -> tuple[Tensor, Tensor]:
+    """Features and classes of a split, its volumes as outside of training."""
+    batches = part.samples.batches(POOLED)
+    return rows_of(model, ({**batch, "inputs": as_evaluated(batch["inputs"], part.run.config)} for batch in batches))
 
 
 @torch.no_grad()
@@ -62,7 +66,7 @@ def scan_probabilities(model: nn.Module, volumes: Tensor, config: VolumeConfig) 
     x = as_evaluated(volumes.to(device_of(model)), config)
     axes = range(2, x.ndim) if config.evaluate_flips else ()
     flips = [chosen for count in range(len(axes) + 1) for chosen in itertools.combinations(axes, count)]
-    outputs = [model(x.flip(chosen) if chosen else x).double().softmax(1) for chosen in flips]
+    outputs = [whole_logits(model(x.flip(chosen) if chosen else x)).double().softmax(1) for chosen in flips]
     return torch.stack(outputs).mean(0).cpu()
 
 

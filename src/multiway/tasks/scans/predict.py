@@ -1,6 +1,7 @@
 """Answers to scans that nobody has labelled, one in memory at a time: classes of cases, or masks on their own grids."""
 
 import contextlib
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -23,13 +24,15 @@ from multiway.data.sources.scenes import is_scene, read_scene
 from multiway.data.writing import write_table
 from multiway.errors import ConfigError, DataError, Fix, MultiwayError
 from multiway.metrics.classes import predicted_classes
+from multiway.metrics.confidence import class_sets
 from multiway.tasks.answers import Answer, write_answer
 from multiway.tasks.protocol import Row
 from multiway.tasks.run import Run
 from multiway.tasks.sample_task import find_later
 from multiway.tasks.scans.explain import explain_case, write_maps
 from multiway.tasks.scans.networks import Probabilities, predictor_of, probabilities_of
-from multiway.tasks.targets import class_values, probability_frame, thresholds_of
+from multiway.tasks.target_task import mix_answer
+from multiway.tasks.targets import class_values, few_note, limits_of, probability_frame, thresholds_of
 from multiway.terminal import TerminalBar
 from multiway.training.processes import best_device
 
@@ -73,6 +76,7 @@ def predict_classes(run: Run, data: str | None, out: Path | None, options: Plain
         frame, told = predict_cases(run, cases, maps=made, **flags)
     more = len(told) - MAX_LISTED
     notes = [] if maps is None else [f"maps written to {maps}"]
+    notes += few_note(limits_of(run.tables, run.answer.name, run.state.classes), run.state.classes)
     notes += [*told[:MAX_LISTED], *([f"and {more} more of them"] if more > 0 else [])]
     return write_answer(frame, out, notes)
 
@@ -88,8 +92,9 @@ def predict_cases(
 ) -> tuple[pd.DataFrame, list[str]]:
     """Class and probabilities of each case; which lie far outside the training, and why others were left out.
 
-    Columns `case, patient, predicted, predicted_at_threshold, p_CLASS, ...`: `patient` is there if known, and
-    `predicted_at_threshold` for two classes, by the threshold chosen on validation.
+    Columns `case, patient, predicted, predicted_at_threshold, p_CLASS, ..., set`: `patient` is there if known, and
+    `predicted_at_threshold` for two classes, by the threshold chosen on validation. `set` has the classes that the case
+    may have, by validation.
     """
 
     def predict(index: int) -> Probabilities:
@@ -98,7 +103,7 @@ def predict_cases(
         outputs = {name: probabilities_of(run, model, volume) for name, model in members.items()}
         if maps is not None:
             write_maps(maps, explain_case(run, cases, index, deletion=False), cases.inputs, index)
-        return run.answer.mix(outputs)
+        return mix_answer(run, outputs)
 
     told: list[str] = []
     members = {name: run.for_prediction.models[name] for name in run.answer.shares}
@@ -116,7 +121,10 @@ def predict_cases(
     columns["predicted"] = names[predicted_classes(outputs)]
     if threshold is not None:
         columns["predicted_at_threshold"] = names[predicted_classes(outputs, threshold)]
-    return pd.concat([pd.DataFrame(columns), probability_frame(outputs, run.state.classes)], axis=1), told + failed
+    frame = pd.concat([pd.DataFrame(columns), probability_frame(outputs, run.state.classes)], axis=1)
+    inside = class_sets(outputs, limits_of(run.tables, run.answer.name, run.state.classes))
+    frame["set"] = [" | ".join(itertools.compress(run.state.classes, row)) for row in inside]
+    return frame, told + failed
 
 
 def predict_masks(run: Run, data: str | None, out: Path | None, flags: Plain) -> Answer:

@@ -24,6 +24,7 @@ from multiway.data.sources.scans.checking import (
     settings_for,
 )
 from multiway.data.sources.scans.intensity import Spacings, warn_of_spacings
+from multiway.data.sources.scans.listing import require_listed
 from multiway.data.sources.scans.loading import Source, check_listed, read_cases
 from multiway.data.sources.scans.volume import sizes_in_words
 from multiway.data.sources.scenes import is_scene, read_scene, scene_cases
@@ -54,6 +55,8 @@ def read_labelled(
     """Scans of one size, whose headers are opened where they are labelled; later ones as those of the training."""
     cases = read_cases(in_arrays(source), config.read, opened=has_target, findings=findings)
     scans = cases.inputs
+    if state is None:
+        require_listed(config.read.subgroups, cases.names, cases.source)
     if state is None:
         check_listed(cases, findings)
         if len(cases.classes or ()) == 1:

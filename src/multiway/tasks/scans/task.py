@@ -9,7 +9,7 @@ from torch import Tensor
 
 from multiway.auditing import AuditReport
 from multiway.auditing.scans import BLOCK, ScanImages, read_shared_cases
-from multiway.config import Plain
+from multiway.config import Config, Plain
 from multiway.data.findings import Findings, list_some
 from multiway.data.matching import Far, far_levels
 from multiway.data.samples import Prepared, Samples, Splits
@@ -18,7 +18,7 @@ from multiway.data.sources.scans.intensity import find_far
 from multiway.data.sources.scans.volume import Array
 from multiway.data.sources.scenes import is_scene
 from multiway.data.splitting import absent_classes, notes_on_draws
-from multiway.metrics.classes import youden_threshold
+from multiway.metrics.classes import calibration_error, youden_threshold
 from multiway.tasks.candidate import discover
 from multiway.tasks.choice import Evidence
 from multiway.tasks.declarations import Encoding
@@ -42,8 +42,14 @@ from multiway.tasks.scans.read import read_images
 from multiway.tasks.scans.scores import ALL, MEAN, CasePredictions, headline, measure
 from multiway.tasks.scores import best_baseline_remark, models_of, score_of, sentence_of, write_score
 from multiway.tasks.stored import same_length
-from multiway.tasks.target_task import outputs_on, target_task
-from multiway.tasks.targets import find_thresholds, thresholds_of
+from multiway.tasks.target_task import outputs_on, predict_targets, target_task
+from multiway.tasks.targets import (
+    Predictions,
+    find_temperatures,
+    find_thresholds,
+    recalibrate,
+    thresholds_of,
+)
 from multiway.training import RunFolder
 from multiway.training.memory import fit_batches
 from multiway.training.processes import best_device
@@ -134,10 +140,51 @@ def audit_classes(config: VolumeConfig, run: Run | None = None) -> AuditReport:
     return images.report(scale, cases.inputs.options, images.labels)
 
 
-def choose_thresholds(run: Run, prepared: Prepared[Scans, VolumeState]) -> dict[str, Tensor]:
-    """Thresholds of the second of two classes, by model."""
-    youden = partial(youden_threshold, prepared.without_inputs("validation").truth)
-    return find_thresholds(outputs_on(run, prepared, "validation"), youden)
+def settle_classes(
+    config: VolumeConfig, prepared: Prepared[Scans, VolumeState], spent: float, *, progress: bool = False
+) -> Settled:
+    """The usual candidates by their names, where none were named, and batches that fit into memory."""
+    names = name_models(class_candidates, config, prepared.state)
+    settled: Settled = CLASS_PARTS["settle"](
+        config.model_copy(update={"baselines": names[1:]}), prepared, spent, progress=progress
+    )
+    return settled
+
+
+class Recalibration(Config):
+    """What a temperature does to the calibration error of the answer on the test cases; None without a case."""
+
+    temperature: float
+    before: float | None
+    after: float | None
+
+
+class VolumeFacts(SampleFacts):
+    """Of samples with classes, and what recalibration does to the answer."""
+
+    recalibration: Recalibration | None = None
+
+
+def calibrate_classes(run: Run, prepared: Prepared[Scans, VolumeState]) -> dict[str, Tensor]:
+    """Temperatures by model, and thresholds of the second of two classes at these."""
+    run.calibration = {}  # what another training decided does not count
+    plain = predict_targets(run, prepared, "validation")
+    temperatures = find_temperatures(plain)
+    youden = partial(youden_threshold, plain.truth)
+    return {**temperatures, **find_thresholds(recalibrate(temperatures, plain.outputs), youden)}
+
+
+def describe_classes(run: Run, prepared: Prepared[Scans, VolumeState], predictions: Predictions) -> Plain:
+    """Splits, and the calibration error of the answer on the test cases without its temperature and with it."""
+    found = run.calibration.get(f"{run.answer.name}.temperature")
+    facts: Plain = describe_splits(run, prepared)
+    if found is None:
+        return facts
+    plain = run.answer.mix(outputs_on(run, prepared, "test"))
+    before, after = (
+        calibration_error(predictions.truth, shares) for shares in (plain, predictions.outputs[run.answer.name])
+    )
+    return {**facts, "recalibration": {"temperature": float(found), "before": before, "after": after}}
 
 
 def compute_outputs(run: Run, name: str, samples: Samples[Any]) -> Probabilities:
@@ -246,6 +293,8 @@ def count_tested(runs: Sequence[Run]) -> Row:
     return {"test_cases": runs[0].facts["splits"]["test"]["samples"]}
 
 
+class_candidates = partial(discover, "multiway.tasks.scans.candidates.volumes", "volumes")
+CLASS_PARTS = scan_parts(class_candidates, lambda prepared: prepared.raw.inputs.volumes, ("volumes", "sizes"))
 CLASSES = target_task(
     Encoding(
         learn=VolumeState.learn,
@@ -254,19 +303,16 @@ CLASSES = target_task(
         remarks=remark_on_classes,
     ),
     **VOLUMES.parts,
-    **scan_parts(
-        partial(discover, "multiway.tasks.scans.candidates.volumes", "volumes"),
-        lambda prepared: prepared.raw.inputs.volumes,
-        ("volumes", "sizes"),
-    ),
+    **{**CLASS_PARTS, "settle": settle_classes},
     needs="scans. Give a folder, a table or a file",
     state=VolumeState,
     page=class_page.PAGE,
     metrics=lambda config: CLASS_METRICS,
     audit=audit_classes,
-    choose=None,  # the network answers: maps and tables of scans are of it alone
     outputs=compute_outputs,
-    calibrate=choose_thresholds,
+    facts=VolumeFacts,
+    calibrate=calibrate_classes,
+    describe=describe_classes,
     check_stored=lambda run: thresholds_of(run.calibration, run.candidates),
     sentence=lambda run: sentence_of(run, "auc", "acc"),
     cell_facts=count_tested,

@@ -5,13 +5,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from sklearn.ensemble import HistGradientBoostingClassifier
 from torch.nn import functional as F
 
+from multiway import ops
 from multiway.data.samples import Samples
 from multiway.data.sources.scans.intensity import IntensityScale
 from multiway.models.baselines import Linear, PooledLogistic, fit_logistic
 from multiway.tasks.declarations import Context
-from multiway.tasks.sample_candidate import Lesson
+from multiway.tasks.sample_candidate import Basis, Lesson
 from multiway.tasks.scans.encode import VolumeState
 from multiway.tasks.scans.networks import VolumeLoss, scan_probabilities
 from multiway.tasks.scans.task import CLASSES as TASK
@@ -50,6 +52,29 @@ def test_logistic_regression_is_that_of_means_of_blocks():
     volumes = held.gather(torch.arange(20))["inputs"]
     np.testing.assert_allclose(model(volumes), plain(held_x), rtol=ROUNDING64)
     assert x.shape == (40, 7**3)
+
+
+def test_features_are_told_apart_as_rows_of_a_table_are():
+    """By logistic regression, and by scikit-learn's trees; one case gives what it does in a batch."""
+    training, held = make_source(60), make_source(20, seed=1)
+    state = SimpleNamespace(channels=1, classes=("low", "high"))
+    run = SimpleNamespace(config=make_config())
+    x, y, held_x, held_y = (
+        part
+        for source in (training, held)
+        for part in (ops.volume_features(source.decode(source.inputs)), source.target_tensor)
+    )
+    plain, trees = Linear(ops.VOLUME_FEATURES, 2), HistGradientBoostingClassifier(early_stopping=False)
+    facts, shares = fit_logistic(plain, x, y, held_x, held_y), trees.fit(x, y).predict_proba(held_x)
+    volumes = held.decode(held.inputs)
+    for name, expected in (("features", plain(held_x).softmax(1).numpy()), ("trees", shares)):
+        candidate = TASK.candidates()[name]
+        model = candidate.build(Basis(run.config, state))
+        found = candidate.fit(model, *(Lesson(part, run, Context()) for part in (training, held)))
+        assert name == "trees" or found == facts
+        whole = scan_probabilities(model, volumes, run.config).numpy()
+        np.testing.assert_allclose(whole, expected, rtol=SUMS32)
+        np.testing.assert_allclose(scan_probabilities(model, volumes[7:8], run.config), whole[7:8], rtol=SUMS32)
 
 
 def test_the_loss_is_torchs():

@@ -31,7 +31,18 @@ def test_fit_predict_score(fitted):
     assert fitted.score(volumes, labels) == (fitted.predict(volumes) == labels).mean() > 0.8
     assert fitted.classes_.tolist() == [0, 1]
     assert fitted.n_features_in_ == 8 * 9 * 10
-    assert set(fitted.scores_["model"]) == {"network", "majority", "logistic"}
+    assert set(fitted.scores_["model"]) >= {"network", "majority", "logistic", "features", "trees"}
+
+
+def test_sets_hold_classes_at_any_level_and_few_cases_are_said(fitted):
+    volumes, labels = make_volumes(20, seed=5)
+    narrow, wide = (fitted.predict_sets(volumes, level=level) for level in (50, 80))
+    assert narrow.shape == (20, 2) and (wide | ~narrow).all()
+    assert wide[np.arange(20), labels].mean() >= 0.6
+    with pytest.warns(UserWarning, match="sets need 99 cases .* Fewer have 0, 1, which"):
+        assert fitted.predict_sets(volumes, level=99).all()
+    with pytest.raises(ConfigError, match="levels are percentages"):
+        fitted.predict_sets(volumes, level=0.9)
 
 
 def test_words_channels_and_patients():
@@ -69,8 +80,8 @@ def test_saved_and_loaded(fitted, tmp_path):
     assert np.array_equal(repeated.predict_proba(volumes), fitted.predict_proba(volumes))
     assert repeated.classes_.tolist() == [0, 1]
     assert repeated.get_params()["epochs"] == 5
-    assert repeated.config() == fitted.config()
-    assert load(tmp_path / "run").config == fitted.config()
+    settled = fitted.config().replace(baselines=("majority", "logistic", "features", "trees"))
+    assert repeated.config() == load(tmp_path / "run").config == settled
     with pytest.raises(RunError, match=r"was loaded from .*\. Copy that folder"):
         repeated.save(tmp_path / "other")
 

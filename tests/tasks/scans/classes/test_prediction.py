@@ -1,6 +1,7 @@
 """Predicting scans one at a time: the table, the scans that cannot be used, and scores on later data."""
 
 import dataclasses
+import math
 import tracemalloc
 
 import numpy as np
@@ -46,13 +47,20 @@ def test_the_table_of_a_folder(run, scans, tmp_path):
     out = tmp_path / "out.csv"
     assert predict(run, str(scans), out, {}) == [f"5 rows written to {out}"]
     frame = pd.read_csv(out)
-    assert list(frame) == ["case", "predicted", "predicted_at_threshold", "p_0", "p_1"]
+    assert list(frame) == ["case", "predicted", "predicted_at_threshold", "p_0", "p_1", "set"]
     assert list(frame["case"]) == [f"case{row}" for row in range(5)]
     assert np.array_equal(frame["predicted"], (frame["p_1"] > 0.5).astype(int))
     assert np.array_equal(
         frame["predicted_at_threshold"],
-        (frame["p_1"] > thresholds_of(run.calibration, ["network"])["network"]).astype(int),
+        (frame["p_1"] > thresholds_of(run.calibration, [run.answer.name])[run.answer.name]).astype(int),
     )
+    shares = frame[["p_0", "p_1"]].to_numpy()
+    known = run.tables["predictions"].query(f"split == 'validation' and model == '{run.answer.name}'")
+    for column, name in enumerate(run.state.classes):
+        own = np.sort(1 - known[known["label"].astype(str) == name][f"p_{name}"])
+        limit = own[math.ceil(0.9 * (len(own) + 1)) - 1]
+        inside = frame["set"].fillna("").astype(str).str.replace(".0", "").str.split(" | ", regex=False)
+        assert [name in each for each in inside] == (1 - shares[:, column] <= limit + 1e-9).tolist()
     (text,) = predict(run, str(scans), None, {})
     assert text == out.read_text().rstrip()
 
@@ -91,13 +99,14 @@ def test_a_bar_says_how_many_scans_are_done(shown, run, scans, tmp_path, monkeyp
 
 
 def test_probabilities_are_those_of_the_run(run):
-    """The file of the training again, one volume at a time, against the batches of the evaluation."""
-    (text,) = predict(run, run.config.data, None, {})
-    stored = run.tables["predictions"].query("model == 'network' and split == 'test'").set_index("case")
+    """The file of the training, one volume at a time and by what was scored, against the batches of the evaluation."""
+    (text,) = predict(dataclasses.replace(run, refits={}), run.config.data, None, {})
+    stored = run.tables["predictions"].query(f"model == '{run.answer.name}' and split == 'test'").set_index("case")
     rows = [line.split(",") for line in text.splitlines()[1:] if line.startswith("test-")]
     assert len(rows) == 30
-    for name, *_, last in rows:
-        assert float(last) == pytest.approx(stored.loc[name, "p_1"], rel=SUMS32)
+    place = text.splitlines()[0].split(",").index("p_1")
+    for name, *cells in rows:
+        assert float(cells[place - 1]) == pytest.approx(stored.loc[name, "p_1"], rel=SUMS32)
 
 
 def test_a_table_with_patients(run, tmp_path):
@@ -174,7 +183,7 @@ def test_scores_on_later_data(run, tmp_path):
         assert repeated[row["model"]]["auc"] == pytest.approx(row["auc"])
     later = write_table(tmp_path, words=("0", "1"))
     rows = evaluate(run, str(later))
-    assert rows[0]["model"] == "network"
+    assert rows[0]["model"] == run.answer.name
     assert rows[0]["auc"] > 0.9
     other = tmp_path / "other"
     other.mkdir()

@@ -18,6 +18,7 @@ from multiway.data.sources.scans.intensity import IntensityScale
 from multiway.errors import ConfigError, DataError
 from multiway.metrics import classes
 from multiway.models import create_model
+from multiway.tasks.lifecycle import fit_in_memory
 from multiway.tasks.run import Run
 from multiway.tasks.scans import class_page as sections
 from multiway.tasks.scans.class_page import PAGE, SUBJECT
@@ -29,6 +30,7 @@ from multiway.tasks.target_page import target_headline
 from multiway.tasks.targets import ERRORS, RIGHT
 from multiway.training import RunFolder
 from report_pages import Page
+from tasks.scans.classes.blocks import make_config, write_table
 
 SIZES = (8, 8, 8)
 COUNTS = {"train": 8, "val": 6, "test": 12}
@@ -123,6 +125,58 @@ def test_the_parts_say_what_the_predictions_say(tmp_path):
     assert roc.legend[0][0] == f"network, AUC {area:.3f}"
     assert roc.legend[1][0].startswith("ResNet-18 3D, ")
     assert target_headline(SUBJECT, run).endswith(" of 12 test cases are named correctly.")
+
+
+def test_the_report_says_how_far_answers_can_be_trusted(tmp_path):
+    """Tables against the predictions, and the curve against acting on every case."""
+    run = make_run(write_data(tmp_path / "set.npz"))
+    assert "trust" not in parts_of(run, with_data=False)
+    drawn, tested = np.random.default_rng(8), run.tables["predictions"]
+    held = pd.concat([tested.assign(split="validation")] * 2, ignore_index=True)
+    held["p_1"] = drawn.random(len(held))
+    run.tables = {"predictions": pd.concat([held.assign(p_0=1 - held["p_1"]), tested], ignore_index=True)}
+    refer, sets, benefit = parts_of(run, with_data=False)["trust"]
+    own = run.tables["predictions"].query(f"model == '{run.answer.name}'")
+    validation, test = (own[own["split"] == split] for split in ("validation", "test"))
+    surest = [part[["p_0", "p_1"]].max(axis=1).to_numpy() for part in (validation, test)]
+    right = ((test["p_1"] > 0.5).astype(int).astype(str) == test["label"].astype(str)).to_numpy()
+    for share, row in zip((1.0, 0.9, 0.8, 0.7, 0.5), refer.rows, strict=True):
+        limit = np.quantile(surest[0], 1 - share)
+        kept = surest[1] >= limit
+        assert row[0].startswith(f"{100 * share:.0f}") and row[2].startswith(f"{100 * kept.mean():.0f}")
+        assert row[3].startswith(f"{100 * right[kept].mean():.1f}" if kept.any() else "–")
+    assert [row[:2] for row in sets.rows] == [["0", "12"], ["1", "12"]]
+    assert len(benefit.legend) == 3 and "Net benefit" in benefit.title
+
+
+def test_subgroups_are_scored_apart(tmp_path):
+    """By word and in halves, as columns of the table; those that are not there, or are of predictions, are refused."""
+    path = write_table(tmp_path, count=40)
+    frame = pd.read_csv(path)
+    frame["scanner"] = ["old", "new", "", "new"] * 10
+    frame["age"] = np.arange(40) + 30.5
+    frame.to_csv(path, index=False)
+    config = make_config(path, read={"subgroups": ["scanner", "age"]}, training={"epochs": 1})
+    run = fit_in_memory(task, config, str(path))
+    own = run.tables["predictions"].query(f"model == '{run.answer.name}'")
+    merged = own.merge(frame.assign(case=frame["path"].str.removesuffix(".npy")), on="case", suffixes=("", "_read"))
+    assert (merged["age"].astype(float) == merged["age_read"]).all()
+    (part,) = sections.subgroup_part([run])
+    middle = merged["age_read"].median()
+    test = merged[merged["split"] == "test"]
+    sides = {f"age: up to {middle:g}": test["age_read"] <= middle, f"age: above {middle:g}": test["age_read"] > middle}
+    words = {f"scanner: {name or 'not known'}": test["scanner"] == name for name in ("new", "old", "")}
+    expected = {name: chosen for name, chosen in {**sides, **words}.items() if chosen.any()}
+    assert {row[0] for row in part.content[0].rows} == set(expected)
+    for name, count, area, share in part.content[0].rows:
+        chosen = test[expected[name]]
+        right = (chosen["label"] == chosen["predicted"]).mean()
+        assert int(count) == len(chosen) and share.startswith(f"{100 * right:.1f}")
+        assert (area == "–") == (chosen["label"].nunique() < 2)
+    with pytest.raises(DataError, match="there is no column 'site' of subgroups"):
+        task.prepare(make_config(path, read={"subgroups": ["site"]}), str(path))
+    with pytest.raises(ConfigError, match="subgroups are no columns that predictions have of their own"):
+        make_config(path, read={"subgroups": ["label"]})
 
 
 def test_the_worst_errors_come_first_then_a_right_case_of_each_class(tmp_path):

@@ -8,7 +8,7 @@ import torch
 from interruption import stop_after
 from multiway import workflows
 from multiway.errors import ConfigError, DataError, RunError
-from multiway.metrics import classes
+from multiway.metrics import classes, confidence
 from multiway.models.baselines import Majority
 from multiway.tasks import lifecycle as runs
 from multiway.tasks.lifecycle import continue_run, load
@@ -19,6 +19,7 @@ from multiway.tasks.targets import thresholds_of
 from multiway.training import Interrupted
 from multiway_papers.cell_rows import cell_row
 from tasks.scans.classes.blocks import NETWORK, SIZES, FakeCell, make_config, write_npz, write_table
+from tolerances import ROUNDING64
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +34,36 @@ def test_a_run_leaves_everything_that_is_named(finished):
     assert names == {
         "config.yaml", "weights.safetensors", "preprocessing.json", "scores.json", "predictions.parquet",
         "manifest.json", "metrics.jsonl", "baselines/majority.safetensors", "baselines/logistic.safetensors",
-        "baselines/cnn.safetensors", "calibration.safetensors",
+        "baselines/cnn.safetensors", "calibration.safetensors", "refitted/logistic.safetensors",
     }  # fmt: skip
     assert set(finished.folder.verify()["sha256"]) == names - {"manifest.json"}
+
+
+def test_probabilities_are_recalibrated_as_validation_decides(finished):
+    """A temperature lowers the log loss of validation, and what is stored, predicted and explained has it."""
+    run = runs.load(finished.folder.path)
+    prepared = runs.reread(run)
+    tempered = {name for name in run.models if f"{name}.temperature" in run.calibration}
+    assert tempered
+    for split in ("validation", "test"):
+        part = prepared.part(split)
+        rows = run.tables["predictions"].query("split == @split")
+        for name in run.models:
+            plain = task.outputs(run, name, part)
+            temperature = float(run.calibration.get(f"{name}.temperature", 1.0))
+            shares = confidence.temper(plain, temperature) if name in tempered else plain
+            kept = rows[rows["model"] == name][["p_0", "p_1"]].to_numpy()
+            np.testing.assert_allclose(kept, shares, rtol=ROUNDING64)
+            losses = [confidence.log_losses(part.truth, each).mean() for each in (plain, shares)]
+            assert name not in tempered or split == "test" or losses[1] < losses[0]
+    facts = run.facts.get("recalibration")
+    if run.answer.name in tempered:
+        kept = rows[rows["model"] == run.answer.name][["p_0", "p_1"]].to_numpy()
+        assert facts["after"] == pytest.approx(classes.calibration_error(part.truth, kept))
+        plain = task.outputs(run, run.answer.name, part)
+        assert facts["before"] == pytest.approx(classes.calibration_error(part.truth, plain))
+    else:
+        assert facts is None
 
 
 def test_the_majority_answers_with_the_shares_of_the_training():

@@ -6,7 +6,7 @@ import functools
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -330,8 +330,9 @@ def scan_cases(
     patients: tuple[str, ...] | None = None,
     official: tuple[str, ...] | None = None,
     notes: tuple[str, ...] = (),
+    subgroups: Mapping[str, Sequence[str]] | None = None,
 ) -> Cases:
-    """Scans as samples, which are called cases and have a patient.
+    """Scans as samples, which are called cases and have a patient, and by column what they belong to.
 
     `names` are safe as parts of file names; `labels` are positions in `classes`, of the column `target_name`.
     """
@@ -342,7 +343,7 @@ def scan_cases(
         target=labels,
         classes=None if labels is None else classes,
         target_name=None if labels is None else target_name,
-        names={"case": names, **({} if patients is None else {"patient": patients})},
+        names={"case": names, **({} if patients is None else {"patient": patients}), **(subgroups or {})},
         groups=patients,
         official=official,
         notes=notes,

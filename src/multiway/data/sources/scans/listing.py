@@ -32,6 +32,7 @@ class ScanEntry:
     """One case as it is listed; strings as they stand there.
 
     place: Row or entry, as messages call it.
+    subgroups: What it belongs to by column, empty where nobody knows.
     """
 
     place: str
@@ -40,6 +41,7 @@ class ScanEntry:
     patient: str | None = None
     mask: Path | None = None
     split: str | None = None
+    subgroups: tuple[tuple[str, str], ...] = ()
 
 
 def list_entries(
@@ -106,12 +108,25 @@ def _list_table(path: Path, options: VolumeOptions, failures: Failures | None, l
     root = path.parent if options.root is None else Path(options.root)
     if options.mask in names:
         add_input(*(root / cell for cell in table.columns[options.mask].words if cell))
+    if labelled:
+        require_listed(options.subgroups, names, where)
+    parts = {name: table.columns[name].words for name in options.subgroups if name in names}
     entries = []
     for row in range(len(table.rows)):
         own = {kind: column.iloc[row] or None for kind, column in cells.items()}
         with keep_errors(failures):
-            entries.append(_read_entry(own, f"{where}, {table.place(row)}", root, options))
+            entry = _read_entry(own, f"{where}, {table.place(row)}", root, options)
+            subgroups = tuple((name, column.iloc[row]) for name, column in parts.items())
+            entries.append(dataclasses.replace(entry, subgroups=subgroups))
     return entries
+
+
+def require_listed(subgroups: Iterable[str], names: Iterable[str], where: str) -> None:
+    """Whether columns of subgroups are there."""
+    known = list(names)
+    for name in subgroups:
+        if name not in known:
+            raise DataError(f"{where}: there is no column '{quote(name)}' of subgroups. Got {list_some(known)}.")
 
 
 def _as_text(value: Any) -> str | None:

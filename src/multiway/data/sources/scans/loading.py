@@ -148,6 +148,7 @@ def _list_cases(path: Path, options: VolumeOptions, failures: Failures | None, l
         target_name=options.label,
         patients=patients,
         official=splits if any(splits) else None,
+        subgroups={name: tuple(dict(entry.subgroups)[name] for entry in entries) for name, _ in entries[0].subgroups},
     )
 
 

@@ -117,7 +117,7 @@ class ArimaForecaster(Recursion):
     def loss(self, model: Model) -> float:
         """An information criterion of the errors on the last values, which orders of differences have in common."""
         errors = model["residuals"][len(model["residuals"]) // 4 :]
-        return float(len(errors) * np.log(np.square(errors).mean()) + 2 * len(model["coef"]))
+        return float(len(errors) * np.log(max(np.square(errors).mean(), np.finfo(float).tiny)) + 2 * len(model["coef"]))
 
     def count_fitted(self, model: Model) -> int:
         """Terms, a constant and a drift."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from multiway.models.baselines import PooledLogistic, fit_logistic
+from multiway.models.baselines import PooledLogistic, fit_logistic, rows_of
 from multiway.tasks.declarations import Fitted
 from multiway.tasks.sample_candidate import Lesson, Pooled
 
@@ -17,7 +17,7 @@ class PooledPixels(Pooled):
         """Fit; validation chooses the penalty."""
         images = training.samples
         some = images.take(np.unique(np.linspace(0, len(images) - 1, FITTED).astype(np.int64)))
-        rows, held = (model.rows(part.batches(AT_ONCE)) for part in (some, validation.samples))
+        rows, held = (rows_of(model, part.batches(AT_ONCE)) for part in (some, validation.samples))
         return fit_logistic(model, *rows, *held, training.penalties(PENALTIES))
 
 

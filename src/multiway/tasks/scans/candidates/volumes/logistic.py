@@ -3,7 +3,7 @@
 from multiway.models.baselines import PooledLogistic, fit_logistic
 from multiway.tasks.declarations import Fitted
 from multiway.tasks.sample_candidate import Lesson, Pooled
-from multiway.tasks.scans.networks import batches_to_evaluate
+from multiway.tasks.scans.networks import feature_rows
 
 
 class PooledVoxels(Pooled):
@@ -11,7 +11,7 @@ class PooledVoxels(Pooled):
 
     def fit(self, model: PooledLogistic, training: Lesson, validation: Lesson) -> Fitted:
         """Fit; validation chooses the penalty."""
-        rows, held = (model.rows(batches_to_evaluate(part.samples, part.run.config)) for part in (training, validation))
+        rows, held = (feature_rows(model, part) for part in (training, validation))
         return fit_logistic(model, *rows, *held, training.penalties())
 
 

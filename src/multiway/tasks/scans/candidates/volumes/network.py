@@ -46,6 +46,10 @@ class Classifier(VolumeNetwork):
 
     architecture: ClassVar[str]
 
+    def is_usual(self, basis: Basis) -> bool:
+        """Only where it is named: it takes as long as the network."""
+        return False
+
     def build(self, basis: Basis) -> nn.Module:
         """Drawn for the sizes, channels and classes of the volumes."""
         return create_model(self.architecture, **sizes_of(basis.state))
