@@ -12,6 +12,7 @@ from PIL import Image
 
 import multiway
 from command import printed
+from multiway.tasks.lifecycle import reread
 from multiway.tasks.run import load
 from tasks.answered import answered, assert_same_answers, own_answers
 from tasks.finished import finished
@@ -88,8 +89,16 @@ def test_an_answer_is_the_same_in_every_format(task, made, expected, tmp_path):
 
 @applied("stored at the end")
 def test_what_a_training_stored_is_what_its_run_answers(task, made, expected):
+    run = load(made.run)
     stored = pd.read_parquet(made.run / "predictions.parquet")
-    stored = stored[stored["model"] == load(made.run).answer.name].reset_index(drop=True)
+    stored = stored[stored["model"] == run.answer.name].reset_index(drop=True)
+    if run.refits:  # what predicts has seen the rows that are scored; what was scored is there still
+        assert {*run.refits} <= {*run.answer.shares} and run.facts["refitted"]["rows"] > run.facts["refitted"]["fitted"]
+        prepared = reread(run)
+        tables = [run.task.predict(run, prepared, split).frame(split) for split in ("validation", "test")]
+        repeated = pd.concat(tables)
+        assert_same_numbers(repeated[repeated["model"] == run.answer.name], stored)
+        return
     places = stored.iloc[:, 0].astype(str)
     if task in FIRST:
         rows = expected.iloc[places.str.extract(r"(\d+)$")[0].astype(int) - FIRST[task]]

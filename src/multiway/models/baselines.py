@@ -261,11 +261,18 @@ class TfidfLogistic(Solved):
         super().__init__(num_words, num_classes)
         self.gain = nn.Buffer(torch.ones(num_words, dtype=torch.float64))
 
-    def fit(self, ids: Tensor, labels: Tensor, held_ids: Tensor, held_labels: Tensor) -> Facts:
+    def fit(
+        self,
+        ids: Tensor,
+        labels: Tensor,
+        held_ids: Tensor,
+        held_labels: Tensor,
+        penalties: Sequence[float] = OF_WORDS,
+    ) -> Facts:
         """Learn gains and weights; the penalty is that of the lowest validation loss."""
         self.gain.copy_(1 + torch.log((1 + len(ids)) / (1 + self._texts_with_each(ids))))
         self.gain[:KNOWN] = 0
-        return choose_logistic(self, self.features(ids), labels, self.features(held_ids), held_labels, OF_WORDS)
+        return choose_logistic(self, self.features(ids), labels, self.features(held_ids), held_labels, penalties)
 
     def features(self, ids: Tensor) -> Tensor:
         """TF-IDF of texts, sparse `(texts, num_words)`, float64."""

@@ -1,6 +1,7 @@
 """Baselines of series: logistic regression on all values, and ridge on MultiRocket's and Hydra's kernels."""
 
 import math
+from collections.abc import Sequence
 from typing import cast
 
 import torch
@@ -9,6 +10,7 @@ from torch.nn import functional as F
 
 from multiway import ops
 from multiway.errors import ShapeError
+from multiway.models.baselines import PENALTIES as USUAL
 from multiway.models.baselines import Facts, Linear, fit_leaving_out, fit_logistic, fit_ridge
 from multiway.ops.series_features import LENGTH
 
@@ -144,10 +146,22 @@ class Rocket(nn.Module):
         self.sharpness = nn.Buffer(torch.ones((), dtype=torch.float64))
 
     @torch.no_grad()
-    def fit(self, x: Tensor, y: Tensor, held_x: Tensor, held_y: Tensor) -> Facts:
-        """Fit on series and classes."""
+    def refit(self, x: Tensor, y: Tensor, penalty: float, sharpness: Tensor) -> None:
+        """Fit on other series, with the penalty and the sharpness of a fit before."""
+        self._learn_biases(x)
+        classes = torch.eye(len(self.linear.bias), dtype=torch.float64)[y]
+        features = self.features(x)
+        fit_ridge(self.linear, features, classes, features, classes, [penalty])
+        self.sharpness.copy_(sharpness)
+
+    def _learn_biases(self, x: Tensor) -> None:
         for pool, (values, kept) in zip(self.pools, self._representations(x), strict=True):
             cast(PositivePools, pool).fit(values, kept)
+
+    @torch.no_grad()
+    def fit(self, x: Tensor, y: Tensor, held_x: Tensor, held_y: Tensor) -> Facts:
+        """Fit on series and classes."""
+        self._learn_biases(x)
         classes = torch.eye(len(self.linear.bias), dtype=torch.float64)
         if len(x) <= MOST_LEFT_OUT:
             scores, facts = fit_leaving_out(self.linear, self.features(x), classes[y], PENALTIES)
@@ -197,9 +211,9 @@ class FlatLinear(nn.Module):
         super().__init__()
         self.linear = Linear(num_features, num_classes)
 
-    def fit(self, x: Tensor, y: Tensor, held_x: Tensor, held_y: Tensor) -> Facts:
+    def fit(self, x: Tensor, y: Tensor, held_x: Tensor, held_y: Tensor, penalties: Sequence[float] = USUAL) -> Facts:
         """Fit on series and classes; the penalty is that of the lowest validation loss."""
-        return fit_logistic(self.linear, _flat(x), y, _flat(held_x), held_y)
+        return fit_logistic(self.linear, _flat(x), y, _flat(held_x), held_y, penalties)
 
     def forward(self, x: Tensor) -> Tensor:
         """Logits of classes."""

@@ -6,7 +6,7 @@ import itertools
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 AUTO = "auto"
 """The answer that a config names where validation decides."""
+Refit = Literal["all", "closed", "none"]
+"""What is refitted on rows that training left out, once it is chosen: everything, all but networks, or nothing."""
 
 Sizes = int | tuple[int, ...]
 LAYER = Flag(
@@ -73,6 +75,21 @@ class Answering(Config):
         Flag("Which model answers: auto, what validation prefers; network; or one by its name.", commands=("train",)),
     ] = AUTO
     """Which model answers: what validation prefers (`auto`), `network`, or a model by its name."""
+
+
+class Refitting(Config):
+    """The config of a run on samples whose answer is refitted before it is used."""
+
+    refit: Annotated[
+        Refit,
+        Flag(
+            "Refit the answer on all rows once it is scored: closed, which is all but networks; all; or none.",
+            commands=("train",),
+        ),
+    ] = "closed"
+    """Refit what the answer is made of on training, validation and test rows, with the settings that validation chose;
+    rows that the data themselves call test stay out. Scores are of the models before, `predict` uses those after. "all"
+    trains a network once more for the epochs that were best; "none" leaves all as scored."""
 
 
 class RunConfig(Answering):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import pkgutil
+from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
@@ -77,6 +78,7 @@ class Run:
     tables: Predictions and whatever else is kept row by row, by name.
     facts: What a report says of data and fit.
     folder: Where it lies; None for one that was never stored.
+    refits: What the answer is made of as refitted on all rows once it was chosen, by name; those that were not stay.
     prepared: The data that it was fitted on; None for one that was loaded.
     known: What its models say of parts of these data, until it is finished.
     """
@@ -91,6 +93,7 @@ class Run:
     tables: dict[str, pd.DataFrame] = dataclasses.field(default_factory=dict)
     facts: Plain = dataclasses.field(default_factory=dict)
     folder: RunFolder | None = None
+    refits: Mapping[str, nn.Module] = dataclasses.field(default_factory=dict)
     prepared: Any = None
     known: dict[str, Any] = dataclasses.field(default_factory=dict, init=False, repr=False)
 
@@ -112,6 +115,14 @@ class Run:
     def answering(self) -> nn.Module:
         """The model that answers, where that is one."""
         return self.models[self.answer.name]
+
+    @property
+    def for_prediction(self) -> "Run":
+        """The same run with the models that predict for later data, where these were refitted after the choice."""
+        if not self.refits:
+            return self
+        models = ChainMap[str, nn.Module](dict(self.refits), cast(dict[str, nn.Module], self.models))
+        return dataclasses.replace(self, models=models)
 
     @property
     def line(self) -> str:

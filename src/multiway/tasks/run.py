@@ -3,7 +3,7 @@
 import contextlib
 import functools
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -26,17 +26,29 @@ from multiway.training.stored import columns_of, read_table
 FORMAT = 15
 """Of run folders; one more whenever an older one cannot be read any longer."""
 PREPROCESSING, SCORES = "preprocessing.json", "scores.json"
-CALIBRATION, BASELINES = "calibration.safetensors", "baselines"
+CALIBRATION, BASELINES, REFITTED = "calibration.safetensors", "baselines", "refitted"
 UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, OSError, RuntimeError)
 """What reading stored values raises where one is absent or does not fit."""
 
 
 class Models(Mapping[str, nn.Module]):
-    """The models of a run by name, ours first; those of a stored run are read when they are first needed."""
+    """The models of a run by name, ours first; those of a stored run are read when they are first needed.
 
-    def __init__(self, task: AnyTask, config: TaskConfig, state: State, folder: RunFolder | None = None) -> None:
+    refitted: Names of those alone that were fitted again on all rows.
+    """
+
+    def __init__(
+        self,
+        task: AnyTask,
+        config: TaskConfig,
+        state: State,
+        folder: RunFolder | None = None,
+        *,
+        refitted: Sequence[str] | None = None,
+    ) -> None:
         self.task, self.config, self.state, self.folder = task, config, state, folder
-        self._names = task.names(config, state)
+        self._names = task.names(config, state) if refitted is None else tuple(refitted)
+        self._file = weights_of if refitted is None else file_of_refit
         self._made: dict[str, nn.Module] = {}
 
     def __getitem__(self, name: str) -> nn.Module:
@@ -59,9 +71,9 @@ class Models(Mapping[str, nn.Module]):
 
     def _load(self, name: str, folder: RunFolder) -> nn.Module:
         with build_on_meta():  # sizes that are not those of the file cost nothing here
-            check_shapes(folder.present(weights_of(name)), self._build_stored(name, folder))
+            check_shapes(folder.present(self._file(name)), self._build_stored(name, folder))
         model = self._build_stored(name, folder)
-        folder.load_weights(model, weights_of(name))
+        folder.load_weights(model, self._file(name))
         return model.eval()
 
     def _build_stored(self, name: str, folder: RunFolder) -> nn.Module:
@@ -80,6 +92,11 @@ class Models(Mapping[str, nn.Module]):
 def weights_of(name: str) -> str:
     """File of a model's weights."""
     return "weights.safetensors" if name in (NETWORK, OURS) else f"{BASELINES}/{name}.safetensors"
+
+
+def file_of_refit(name: str) -> str:
+    """File of the weights of a model that was fitted again on all rows."""
+    return f"{REFITTED}/{name}.safetensors"
 
 
 def save_run(run: Run, path: Path, add: Callable[[Path], object] = bool) -> None:
@@ -109,6 +126,7 @@ def load(path: Path) -> Run:
             config=config,
             state=state,
             models=Models(task, config, state, folder),
+            refits=Models(task, config, state, folder, refitted=(stored.facts.get("refitted") or {}).get("models", ())),
             answer=stored.answer,
             scores=scores,
             calibration=folder.load_tensors(CALIBRATION),
@@ -119,6 +137,8 @@ def load(path: Path) -> Run:
         run.models[task.own]
         for name in stored.answer.shares:
             run.models.get(find_candidate(name, task.name_answers(config, state)))  # what answers is read now
+        for name in run.refits:
+            run.refits[find_candidate(name, run.models)]
         task.check_stored(run)
         caution(run)
     return run
@@ -170,6 +190,9 @@ def store(run: Run, folder: RunFolder) -> None:
     files.make_folder(folder.path / BASELINES, parents=False)
     for name, model in run.models.items():
         folder.save_weights(model, weights_of(name))
+    for name, model in run.refits.items():
+        files.make_folder(folder.path / REFITTED, parents=False)
+        folder.save_weights(model, file_of_refit(name))
     if run.calibration:
         files.write_tensors(folder.path / CALIBRATION, run.calibration)
     columns = {name: columns_of(table) for name, table in run.tables.items()}

@@ -1,6 +1,7 @@
 """Candidates for samples: the network, which is trained by steps, and the baselines that several tasks have."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 from torch import Tensor, nn
@@ -8,7 +9,7 @@ from torch import Tensor, nn
 from multiway.data.samples import Prepared, Samples
 from multiway.lazy import load_extra
 from multiway.models import baselines
-from multiway.models.baselines import Linear, PooledLogistic, fit_logistic, fit_ridge
+from multiway.models.baselines import PENALTIES, Linear, PooledLogistic, fit_logistic, fit_ridge
 from multiway.models.tree_ensemble import TreeEnsemble
 from multiway.tasks import targets
 from multiway.tasks.candidate import CONSTANT, LINEAR, NETWORK, TREES, Candidate, ModelT
@@ -36,16 +37,24 @@ class Basis(NamedTuple):
 
 
 class Lesson(NamedTuple):
-    """Samples of a split as a candidate sees them, the run that it is fitted for, and what the work carries along."""
+    """Samples of a split as a candidate sees them, the run that it is fitted for, and what the work carries along.
+
+    learnt: What validation decided when it was fitted on training samples; empty before.
+    """
 
     samples: Samples[Any]
     run: Run
     context: Context
+    learnt: Mapping[str, Any] = MappingProxyType({})
 
     @property
     def tensors(self) -> tuple[Tensor, Tensor]:
         """Inputs and targets."""
         return self.samples.inputs, self.samples.target_tensor
+
+    def penalties(self, usual: Sequence[float] = PENALTIES) -> Sequence[float]:
+        """Those to try: the usual ones, or the one that validation chose."""
+        return [self.learnt["penalty"]] if "penalty" in self.learnt else usual
 
 
 class SampleCandidate(Candidate[Basis, Basis, Lesson, ModelT]):
@@ -69,6 +78,10 @@ class SampleCandidate(Candidate[Basis, Basis, Lesson, ModelT]):
     def inputs(self, run: Run, samples: Samples[Any]) -> Samples[Any]:
         """Samples with the inputs that it takes, where it has others than the network."""
         return samples
+
+    def refit(self, model: ModelT, fitted: ModelT | None, data: Lesson) -> None:
+        """Fit a model on more samples, with what was learnt of validation in place of it."""
+        self.fit(model, data, data)
 
     def count_folds(self, run: Run) -> int:
         """On how many folds of few samples it can be fitted anew soon."""
@@ -128,7 +141,7 @@ class Network(SampleCandidate[nn.Module]):
 
     def fit(self, model: nn.Module, training: Lesson, validation: Lesson) -> Fitted:
         """Train by steps; where it falls far behind what is fitted already, it stops."""
-        samples, run, context = training
+        samples, run, context = training.samples, training.run, training.context
         announce(self.name, context)
         others = context.fitted if self.name == NETWORK else ()
         losses = {each: self.loss_of(run, each, validation.samples) for each in others}
@@ -150,6 +163,20 @@ class Network(SampleCandidate[nn.Module]):
             progress=context.progress,
             callbacks=context.callbacks,
             stops=None if rival is None else rival.stops,
+        )
+
+    def refit(self, model: nn.Module, fitted: nn.Module | None, data: Lesson) -> None:
+        """Train it from its seed for the epochs that were best."""
+        samples, run, context = data.samples, data.run, data.context
+        train(
+            model,
+            self.objective(run, samples),
+            self.training_source(run, samples),
+            None,
+            self.options(run.config),
+            epochs=run.facts["best"][self.name]["epoch"],
+            run=context.own_folder(),
+            progress=context.progress,
         )
 
     def count_folds(self, run: Run) -> int:
@@ -222,7 +249,7 @@ class Logistic(SampleCandidate[Linear]):
 
     def fit(self, model: Linear, training: Lesson, validation: Lesson) -> Fitted:
         """Fit; validation chooses the penalty."""
-        return fit_logistic(model, *training.tensors, *validation.tensors)
+        return fit_logistic(model, *training.tensors, *validation.tensors, training.penalties())
 
 
 class Ridge(SampleCandidate[Linear]):
@@ -237,7 +264,7 @@ class Ridge(SampleCandidate[Linear]):
     def fit(self, model: Linear, training: Lesson, validation: Lesson) -> Fitted:
         """Fit; validation chooses the penalty."""
         (x, y), (held_x, held_y) = training.tensors, validation.tensors
-        return fit_ridge(model, x, y[:, None], held_x, held_y[:, None])
+        return fit_ridge(model, x, y[:, None], held_x, held_y[:, None], training.penalties())
 
 
 class Trees(SampleCandidate[TreeEnsemble]):

@@ -58,7 +58,7 @@ class SampleEstimator(Estimator):
     def _outputs(self, X: object, model: str | None, far: bool) -> NDArray[np.float64]:
         """Probabilities of the classes of the run, or numbers in the units of the target, by its answer or a model."""
         samples, run = self._unlabelled(X, far=far), self._run().with_answer(model)
-        return answer_samples(run, samples)
+        return answer_samples(run.for_prediction, samples)
 
 
 class SampleClassifier(SampleEstimator, Classifier):

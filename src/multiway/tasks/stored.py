@@ -59,10 +59,20 @@ class Facts(Config):
 CountsT = TypeVar("CountsT", bound=Config)
 
 
+class RefitFacts(Config):
+    """What the answer was refitted on before it is used."""
+
+    models: list[str]
+    rows: int
+    fitted: int
+    """Training samples that the scores rest on."""
+
+
 class SplitFacts(Facts, Generic[CountsT]):
-    """Of samples that are split: how much there is in each split."""
+    """Of samples that are split: how much there is in each split, and what was refitted on more than training."""
 
     splits: dict[str, CountsT]
+    refitted: RefitFacts | None = None
 
 
 class Preprocessing(Config):

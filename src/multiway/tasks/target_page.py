@@ -66,12 +66,14 @@ class SplitPage:
         counts = {split: part if isinstance(part, Mapping) else {self.total: part} for split, part in facts.items()}
         are_patients = self.titles.get("groups") == "Patients" and any(part.get("groups") for part in counts.values())
         alone = ["No patient is in two of them."] if are_patients else []
+        later, rows = runs[0].facts.get("refitted"), self.SUBJECT.rows
+        refit = [f"For later {rows} the answer is then refitted on {later['rows']:,}."] if later else []
         table = split_table(counts, self.titles, total=self.total, shares=self.shares)
         summary = pages.Summary(
             headline=headline or said,
             verdict=said if headline else "",
             support=list(self.support(runs)),
-            splits=PagePart(id="splits", title="Splits", side=[*SIDE, *alone], content=[table]),
+            splits=PagePart(id="splits", title="Splits", side=[*SIDE, *alone, *refit], content=[table]),
             tables=list(self.tables(runs)),
         )
         return pages.report(self.SUBJECT, runs, summary, self.parts(runs))

@@ -1,6 +1,7 @@
 """Classes or numbers of samples of any kind: candidates compared on validation or out of folds, scored, answered."""
 
 import copy
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -21,9 +22,9 @@ from multiway.tasks import targets
 from multiway.tasks.answers import Answer, join_own_columns, write_answer
 from multiway.tasks.choice import Evidence
 from multiway.tasks.declarations import Encoding
-from multiway.tasks.protocol import NETWORK, Context, State, Task, choose_by
+from multiway.tasks.protocol import NETWORK, SPLITS, Context, State, Task, choose_by
 from multiway.tasks.run import Models, Run
-from multiway.tasks.sample_candidate import FOLDS
+from multiway.tasks.sample_candidate import FOLDS, Lesson
 from multiway.tasks.sample_task import arrange, find_later, sample_task
 from multiway.tasks.scores import sentence_of
 from multiway.training.processes import best_device, device_of
@@ -52,6 +53,9 @@ def target_task(encoding: Encoding, **parts: Any) -> Task:
     """A task on samples with a class or a number each, whose state is a `SampleState`; see `sample_task`."""
     usual: Plain = {
         "choose": partial(choose_by, measure_targets),
+        "refit": refit_answer,
+        "prepare_compression": drop_refitted_network,
+        "answer_line": answer_line,
         "outputs": compute_outputs,
         "predict": predict_targets,
         "sentence": summarise,
@@ -59,6 +63,46 @@ def target_task(encoding: Encoding, **parts: Any) -> Task:
         "answer": answer_targets,
     }
     return sample_task(encoding, **{**usual, **parts})
+
+
+def refit_answer(run: Run, prepared: Prepared[Any, Any], context: Context) -> None:
+    """Refit what the answer is made of on all rows but those that the data themselves call test.
+
+    What training learnt of the data, such as scales and levels, stays; so do scores, which are of the models before.
+    """
+    every, official = run.task.candidates(), prepared.raw.official or ()
+    names = [name for name in run.answer.shares if run.config.refit == "all" or not every[name].by_steps]
+    if run.config.refit == "none" or not names:
+        return
+    known = np.sort(np.concatenate([prepared.rows(split) for split in SPLITS]))
+    rows = np.array([row for row in known.tolist() if not official or official[row] != "test"])
+    samples, learnt = prepared.encoded.take(rows), run.facts["learnt"]
+    run.refits = Models(run.task, run.config, run.state, refitted=names)
+    for name, model in run.refits.items():
+        own = dataclasses.replace(context, model=f"refit-{name}")
+        data = Lesson(every[name].inputs(run, samples), run, own, learnt.get(name, {}))
+        every[name].refit(model, run.models[name], data)
+        model.to("cpu").eval()
+    run.facts["refitted"] = {"models": names, "rows": len(rows), "fitted": len(prepared.rows("train"))}
+
+
+def drop_refitted_network(run: Run) -> None:
+    """Leave the network of the training rows alone in a run: the smaller one takes its place."""
+    run.refits = {name: model for name, model in run.refits.items() if name != NETWORK}
+    if run.facts.get("refitted"):
+        run.facts["refitted"] |= {"models": [*run.refits]}
+
+
+def answer_line(run: Run) -> str:
+    """Which model answers, why, and on how many rows it rests."""
+    facts = run.facts.get("refitted")
+    if not facts or not run.answer.shares.keys() & {*facts["models"]}:
+        return run.answer.line()
+    alone = "" if run.answer.shares.keys() <= {*facts["models"]} else "; the network saw the training rows alone"
+    return (
+        f"{run.answer.line()} Scored as fitted on {facts['fitted']:,} training rows, refitted on {facts['rows']:,} "
+        f"to predict{alone}."
+    )
 
 
 def compute_outputs(run: Run, name: str, samples: Samples[Tensor]) -> NDArray[np.float64]:
@@ -143,13 +187,15 @@ def answer_targets(
     source = find_later(run.task, data, out)
     later = run.task.prepare(run.config, source, run.state, labelled=False)
     far = run.check_far(later.raw, later.raw.source, far=bool(options.get("far")))
-    answers = targets.answer_frame(answer_samples(run, later.encoded), run.state.classes, threshold_of(run))
+    answers = targets.answer_frame(
+        answer_samples(run.for_prediction, later.encoded), run.state.classes, threshold_of(run)
+    )
     frame, notes = join_own_columns(own_columns(run.config, source, later.raw), answers)
     return write_answer(frame, out, (*later.notes, *far, *notes))
 
 
 def answer_samples(run: Run, samples: Samples[Tensor]) -> NDArray[np.float64]:
-    """Outputs of the model that answers for a run, or of the blend."""
+    """Outputs of the model that answers for a run, or of the blend, as they were scored or as they are refitted."""
     return mix_answer(run, {name: run.task.outputs(run, name, samples) for name in run.answer.shares})
 
 

@@ -14,6 +14,7 @@ from multiway.lazy import extensions, load_extension
 from multiway.tasks.candidate import names_of
 from multiway.tasks.options import (
     Answering,
+    Refit,
     check_model,
     check_percentages,
     network_fields,
@@ -255,7 +256,7 @@ class ForecastConfig(Answering):
     """What decides: squared errors; absolute ones; these over those of the seasonal naive forecast; or the pinball loss
     of the tenths of each candidate's errors."""
     refit: Annotated[
-        Literal["all", "closed", "none"],
+        Refit,
         Flag(
             "Refit on all rows before those that are forecast: closed, which is all but networks; all; or none.",
             commands=("train",),

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from multiway.config import Config, Flag, Plain
 from multiway.data.options import AugmentOptions, PictureOptions, SplitShares
 from multiway.tasks.candidate import baseline_of
-from multiway.tasks.options import LAYER, NetworkConfig, check_class_losses, starting_from
+from multiway.tasks.options import LAYER, NetworkConfig, Refitting, check_class_losses, starting_from
 from multiway.tasks.settings import TaskSettings
 from multiway.training.config import TrainingConfig
 
@@ -68,7 +68,7 @@ class DistillOptions(Config):
     """Folder that logits are kept in; one of the cache of downloads if not given."""
 
 
-class ImageConfig(NetworkConfig):
+class ImageConfig(Refitting, NetworkConfig):
     """A run of the task `images`; stored in its folder. Data are a folder per class, or a .npz."""
 
     NETWORK, BY_DATA = "cnn_image_classifier", {"sizes": (32, 32), "in_channels": 3, "num_classes": 2}

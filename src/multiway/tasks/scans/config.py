@@ -7,7 +7,7 @@ from pydantic import Field, field_validator, model_validator
 from multiway.config import Config, Flag, Plain, merge
 from multiway.data.options import AugmentOptions, VolumeOptions, VolumeSplit
 from multiway.tasks.candidate import baseline_of
-from multiway.tasks.options import NetworkConfig, RunConfig, check_class_losses, starting_from
+from multiway.tasks.options import NetworkConfig, Refitting, RunConfig, check_class_losses, starting_from
 from multiway.tasks.settings import Predict, TaskSettings
 from multiway.training.config import TrainingConfig
 
@@ -53,7 +53,7 @@ class MaskOptions(VolumeOptions):
     """Column of segmentation masks."""
 
 
-class VolumeConfig(NetworkConfig):
+class VolumeConfig(Refitting, NetworkConfig):
     """A run of the task `volumes`; stored in its folder. Data are a MedMNIST .npz, or a table of scans."""
 
     NETWORK, BY_DATA = CLASSIFIER, {"sizes": (28, 28, 28), "in_channels": 1, "num_classes": 2}

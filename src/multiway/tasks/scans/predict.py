@@ -106,7 +106,7 @@ def predict_cases(
         return mix_answer(run, outputs)
 
     told: list[str] = []
-    members = {name: run.models[name] for name in run.answer.shares}
+    members = {name: run.for_prediction.models[name] for name in run.answer.shares}
     with contextlib.ExitStack() as moved:
         for model in members.values():
             moved.enter_context(best_device(model))

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from multiway.config import Flag, Plain
 from multiway.data.options import SequenceOptions, SplitShares
 from multiway.tasks.candidate import baseline_of
-from multiway.tasks.options import LAYER, NetworkConfig, check_class_losses, starting_from
+from multiway.tasks.options import LAYER, NetworkConfig, Refitting, check_class_losses, starting_from
 from multiway.tasks.settings import TaskSettings
 from multiway.training.config import TrainingConfig
 
@@ -23,7 +23,7 @@ class SequenceSplit(SplitShares):
     """
 
 
-class SeriesConfig(NetworkConfig):
+class SeriesConfig(Refitting, NetworkConfig):
     """A run of the task `series`; stored in its folder."""
 
     NETWORK, BY_DATA = "series_classifier", {"variates": 1, "num_classes": 2}

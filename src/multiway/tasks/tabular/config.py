@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from multiway.config import Flag, Plain
 from multiway.data.options import FileOptions, SplitShares, TargetKind
 from multiway.tasks.candidate import baseline_of
-from multiway.tasks.options import LAYER, NetworkConfig, starting_from
+from multiway.tasks.options import LAYER, NetworkConfig, Refitting, starting_from
 from multiway.tasks.settings import TaskSettings
 from multiway.training.config import TrainingConfig
 
@@ -51,7 +51,7 @@ class TableOptions(FileOptions):
         return self
 
 
-class TabularConfig(NetworkConfig):
+class TabularConfig(Refitting, NetworkConfig):
     """A run of the task `tabular`; stored in its folder."""
 
     NETWORK, BY_DATA = "tabular_mlp", {"in_features": 1, "num_outputs": 1}

@@ -46,7 +46,8 @@ class TabularEstimator(SampleEstimator):
             _validation().check_is_fitted(self)
         is_frame = hasattr(X, "dtypes") and hasattr(X, "columns")
         has_words = is_frame and not all(map(pd.api.types.is_numeric_dtype, as_pandas(X).dtypes))
-        if has_words or (not reset and self.run_.state.categories):
+        is_loaded = not reset and is_frame and not hasattr(self, "n_features_in_")
+        if has_words or is_loaded or (not reset and self.run_.state.categories):
             frame = as_pandas(X)
             if reset:
                 self.feature_names_in_, self.n_features_in_ = np.array(frame.columns, dtype=object), frame.shape[1]

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from multiway.config import Config, Flag, Plain, merge
 from multiway.data.options import EncoderOptions, FileOptions, Folds
 from multiway.tasks.candidate import baseline_of
-from multiway.tasks.options import RunConfig, check_class_losses, check_model, network_fields
+from multiway.tasks.options import Refitting, RunConfig, check_class_losses, check_model, network_fields
 from multiway.tasks.settings import TaskSettings
 from multiway.training.config import TrainingConfig
 
@@ -87,7 +87,7 @@ class Encoder(EncoderOptions):
     ] = "auto"
 
 
-class TextConfig(RunConfig):
+class TextConfig(Refitting, RunConfig):
     """A run of the task `text`; stored in its folder. Data are a table of texts, or lists in memory."""
 
     read: LabelledTextOptions = LabelledTextOptions()

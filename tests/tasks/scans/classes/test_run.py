@@ -34,7 +34,7 @@ def test_a_run_leaves_everything_that_is_named(finished):
     assert names == {
         "config.yaml", "weights.safetensors", "preprocessing.json", "scores.json", "predictions.parquet",
         "manifest.json", "metrics.jsonl", "baselines/majority.safetensors", "baselines/logistic.safetensors",
-        "baselines/cnn.safetensors", "calibration.safetensors",
+        "baselines/cnn.safetensors", "calibration.safetensors", "refitted/logistic.safetensors",
     }  # fmt: skip
     assert set(finished.folder.verify()["sha256"]) == names - {"manifest.json"}
 

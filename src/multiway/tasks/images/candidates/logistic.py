@@ -18,7 +18,7 @@ class PooledPixels(Pooled):
         images = training.samples
         some = images.take(np.unique(np.linspace(0, len(images) - 1, FITTED).astype(np.int64)))
         rows, held = (rows_of(model, part.batches(AT_ONCE)) for part in (some, validation.samples))
-        return fit_logistic(model, *rows, *held, PENALTIES)
+        return fit_logistic(model, *rows, *held, training.penalties(PENALTIES))
 
 
 CANDIDATE = PooledPixels()

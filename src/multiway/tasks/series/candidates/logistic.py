@@ -18,7 +18,7 @@ class Flat(SampleCandidate[FlatLinear]):
 
     def fit(self, model: FlatLinear, training: Lesson, validation: Lesson) -> Fitted:
         """Fit; validation chooses the penalty."""
-        return model.fit(*training.tensors, *validation.tensors)
+        return model.fit(*training.tensors, *validation.tensors, training.penalties())
 
 
 CANDIDATE = Flat()

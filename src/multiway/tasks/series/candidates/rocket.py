@@ -20,5 +20,10 @@ class Kernels(SampleCandidate[Rocket]):
         """Fit; training series that are left out choose the penalty, and what makes logits of scores."""
         return model.fit(*training.tensors, *validation.tensors)
 
+    def refit(self, model: Rocket, fitted: Rocket | None, data: Lesson) -> None:
+        """Fit with the penalty and the sharpness that were found."""
+        assert fitted is not None
+        model.refit(*data.tensors, data.learnt["penalty"], fitted.sharpness)
+
 
 CANDIDATE = Kernels()

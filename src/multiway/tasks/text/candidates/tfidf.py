@@ -6,7 +6,7 @@ import torch
 
 from multiway.data.encoders.hashed import longest
 from multiway.data.samples import Samples
-from multiway.models.baselines import TfidfLogistic
+from multiway.models.baselines import OF_WORDS, TfidfLogistic
 from multiway.tasks.candidate import LINEAR
 from multiway.tasks.declarations import Fitted
 from multiway.tasks.run import Run
@@ -31,7 +31,7 @@ class Tfidf(SampleCandidate[TfidfLogistic]):
 
     def fit(self, model: TfidfLogistic, training: Lesson, validation: Lesson) -> Fitted:
         """Fit; validation chooses the penalty."""
-        return model.fit(*training.tensors, *validation.tensors)
+        return model.fit(*training.tensors, *validation.tensors, training.penalties(OF_WORDS))
 
 
 CANDIDATE = Tfidf()

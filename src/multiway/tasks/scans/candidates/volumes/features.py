@@ -19,7 +19,8 @@ class VolumeFeatures(SampleCandidate[OnVolumeFeatures[Linear]]):
 
     def fit(self, model: OnVolumeFeatures[Linear], training: Lesson, validation: Lesson) -> Fitted:
         """Fit; validation chooses the penalty."""
-        return fit_logistic(model.model, *feature_rows(model, training), *feature_rows(model, validation))
+        rows, held = (feature_rows(model, part) for part in (training, validation))
+        return fit_logistic(model.model, *rows, *held, training.penalties())
 
 
 CANDIDATE = VolumeFeatures()

@@ -11,7 +11,8 @@ class PooledVoxels(Pooled):
 
     def fit(self, model: PooledLogistic, training: Lesson, validation: Lesson) -> Fitted:
         """Fit; validation chooses the penalty."""
-        return fit_logistic(model, *feature_rows(model, training), *feature_rows(model, validation))
+        rows, held = (feature_rows(model, part) for part in (training, validation))
+        return fit_logistic(model, *rows, *held, training.penalties())
 
 
 CANDIDATE = PooledVoxels()
