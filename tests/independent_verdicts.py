@@ -105,11 +105,10 @@ def verdict(claim, rows):
     known = [found for place, metric in cells if (found := compared(claim, place, metric, rows))]
     if not known:
         return "untested"
-    better, margin = claim.get("better", True), claim.get("margin", 0)
-    refuting = 0.05 / len(known)
-    if any(interval(*each, refuting)[1] < 0 for each in known):
+    limit, refuting = 0 if claim.get("better", True) else -claim.get("margin", 0), 0.05 / len(known)
+    if any(interval(*each, refuting)[1] < limit for each in known):
         return "refuted"
-    supported = all(interval(*each, 0.05)[0] > (0 if better else -margin) for each in known)
+    supported = all(interval(*each, 0.05)[0] > limit for each in known)
     if len(known) < len(cells) or "lacks" in claim:
         return "untested"
     return "holds" if supported else "undecided"

@@ -139,10 +139,9 @@ def decide(claim: Claim, rows: Mapping[str, Row]) -> Decision:
 
 def verdict_of(compared: Sequence[Sides], better: bool, margin: float, seeds: int | None = None) -> str:
     """What intervals say of these comparisons, as measured or as if there were so many seeds of each row."""
-    wide = 1 - (1 - COVERAGE) / len(compared)
-    if any(sides.gain(wide, seeds).high < 0 for sides in compared):
+    wide, limit = 1 - (1 - COVERAGE) / len(compared), 0.0 if better else -margin
+    if any(sides.gain(wide, seeds).high < limit for sides in compared):
         return REFUTED
-    limit = 0.0 if better else -margin
     return HOLDS if all(sides.gain(COVERAGE, seeds).low > limit for sides in compared) else UNDECIDED
 
 
