@@ -29,7 +29,7 @@ from forked import forked
 from multiway import files
 from tasks.tiny import TINY
 
-CLOCKS = ("manifest.json", "preprocessing.json", "metrics.jsonl")
+CLOCKS = ("manifest.json", "preprocessing.json", "metrics.jsonl", "page.json")
 """Files of a run that hold seconds, or hashes of files that do."""
 SEARCHES = ("trials.jsonl", "study.journal")
 """Files of a search that hold seconds, one line a trial."""

@@ -18,7 +18,7 @@ from tasks.tiny_estimators import (
 
 def test_a_word_is_as_important_as_the_probability_falls_without_it():
     tiny = text_classifier()
-    fitted = tiny.make().fit(*tiny.fit)
+    fitted = tiny.make().set_params(refit="none").fit(*tiny.fit)
     words = fitted.explain(["a fine red day", "bad luck"])
     assert list(words["word"]) == ["a", "fine", "red", "day", "bad", "luck"] and "label" not in words
     whole, without = fitted.predict_proba(["a fine red day", "a red day"])
@@ -56,7 +56,7 @@ def test_the_gradients_of_an_image_sum_to_the_change_of_its_logit():
 
 def test_the_patches_of_an_image_are_what_the_probability_loses_without_them():
     tiny = image_classifier()
-    fitted = tiny.make().set_params(baselines=("logistic",)).fit(*tiny.fit)
+    fitted = tiny.make().set_params(baselines=("logistic",), refit="none").fit(*tiny.fit)
     images = tiny.new[0]
     found = fitted.explain(images, index=1, model="logistic")
     hidden = images[1].copy()

@@ -119,7 +119,6 @@ def volumes(folder: Path) -> Tiny:
         },
         spoil=(folder / "scan03.npy").unlink, alone=lambda target: copied(folder / "scan12.npy", target),
         lacking=lambda target: flattened(folder / "scan12.npy", target),
-        batch="predictions.parquet",
     )  # fmt: skip
 
 

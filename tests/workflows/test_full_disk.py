@@ -24,7 +24,7 @@ from multiway.data.sources.scans import lesions
 from papers.test_encode import stocks as stocks
 from tasks.tiny import TASKS, TINY, Tiny
 
-KEPT_ANEW = ("manifest.json", "preprocessing.json", "metrics.jsonl")
+KEPT_ANEW = ("manifest.json", "preprocessing.json", "metrics.jsonl", "page.json")
 """Files of a run that hold seconds, or hashes of files that do."""
 
 

@@ -71,8 +71,9 @@ def refit_answer(run: Run, prepared: Prepared[Any, Any], context: Context) -> No
     What training learnt of the data, such as scales and levels, stays; so do scores, which are of the models before.
     """
     every, official = run.task.candidates(), prepared.raw.official or ()
-    names = [name for name in run.answer.shares if run.config.refit == "all" or not every[name].by_steps]
-    if run.config.refit == "none" or not names:
+    wanted = getattr(run.config, "refit", "none")  # configs of other packages need not have it
+    names = [name for name in run.answer.shares if wanted == "all" or not every[name].by_steps]
+    if wanted == "none" or not names:
         return
     known = np.sort(np.concatenate([prepared.rows(split) for split in SPLITS]))
     rows = np.array([row for row in known.tolist() if not official or official[row] != "test"])

@@ -286,12 +286,13 @@ def describe_run(run: Run, prepared: PreparedPanel, predictions: Measured) -> Ro
 
 
 def keep_files(run: Run, prepared: PreparedPanel, folder: RunFolder) -> None:
-    """Attention maps; of a panel that is no large one, also the report."""
+    """Attention maps; of a panel that is no large one also the report, unless cautions are to be said beside it."""
     if find_networks_with_maps(run):
         maps = explain_windows(run, prepared.panel, prepared.windows["test"])
         save_explanation(folder.path / FOLDER, maps)
     panel = prepared.panel
-    if run.folder is folder and panel.share is None and panel.values.size <= MOST_KEPT:
+    is_usual = panel.share is None and panel.values.size <= MOST_KEPT and not TASK.cautions(run)
+    if run.folder is folder and is_usual:
         folder.write_json(PAGE, TASK.page.report([run]))
 
 
