@@ -292,6 +292,7 @@ def keep_files(run: Run, prepared: PreparedPanel, folder: RunFolder) -> None:
         save_explanation(folder.path / FOLDER, maps)
     panel = prepared.panel
     is_usual = panel.share is None and panel.values.size <= MOST_KEPT and not TASK.cautions(run)
+    is_usual &= not absent_others(run, panel)  # a forecast of others that comes later is to be shown
     if run.folder is folder and is_usual:
         folder.write_json(PAGE, TASK.page.report([run]))
 
