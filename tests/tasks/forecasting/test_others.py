@@ -112,7 +112,8 @@ def test_without_a_forecast_from_the_last_row_none_is_made_up(tmp_path):
         "no forecast of all 4 steps by oracle (99% of the answer) from the cutoff 2024-06-08 00:00:00, the last" in err
     )
     assert len(printed("predict", tmp_path / "run", "--model", "ridge").splitlines()) == 2 + 2 * HORIZON
-    outside(oracle=0.1).to_csv(tmp_path / "others.csv", index=False)  # the same file, with the last cutoff by now
+    later = outside(oracle=0.1).query("cutoff == cutoff.max()")
+    pd.concat([table, later]).to_csv(tmp_path / "others.csv", index=False)  # the last cutoff has come by now
     assert len(printed("predict", tmp_path / "run").splitlines()) == 1 + 2 * HORIZON
     assert "oracle" in printed("evaluate", tmp_path / "run")
     printed("report", tmp_path / "run")

@@ -252,7 +252,7 @@ class PreparedPanel:
         return self.panel.source
 
     def content(self) -> Iterator[object]:
-        """Names, times and values of the panel, and its covariates; of a folder, its files."""
+        """Names, times and values of the panel, its covariates, and what others forecast of its rows; or its files."""
         if self.panel.files:
             yield self.panel.files
             return
@@ -262,7 +262,8 @@ class PreparedPanel:
             if (vintages := covariates.vintages) is not None:
                 yield from (vintages.row, vintages.series, vintages.since, vintages.values)
         if (others := self.panel.others) is not None:
-            yield from (others.names, others.ends.numpy(), others.values.numpy())
+            past = (others.ends < self.panel.num_rows).numpy()  # what comes after the last row may come later
+            yield from (others.names, others.ends.numpy()[past], others.values.numpy()[past])
 
     @property
     def few(self) -> dict[int, NDArray[np.float64]]:
