@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
+from multiway import check
 from multiway.data.findings import Findings, Unreadable
 from multiway.errors import DataError
 from multiway.tasks.grids.check import GRID
 from multiway.tasks.grids.config import GridConfig
 from multiway.tasks.grids.cube import is_grid, read_cube
 from multiway.tasks.grids.encode import prepare_grid, read_sound
+from multiway.tasks.registry import task_of_data
 from tasks.grids.fields import LAND, LATITUDES, LONGITUDES, make_field, months, write_npz
 
 
@@ -164,3 +166,29 @@ def test_a_file_of_xarray_has_the_roles_and_the_calendar_that_it_says(tmp_path):
     (tmp_path / "bad.nc").write_text("no grid")
     with pytest.raises(DataError, match=r"bad\.nc: it is no grid that can be read"):
         read(tmp_path / "bad.nc")
+
+
+def test_grids_are_told_from_scans_without_being_named(tmp_path):
+    """By arrays of their axes, whose names need no list; a `.npz` of one array is a scan."""
+    values, dates = make_field(20), months(20).astype("datetime64[D]")
+    np.savez(tmp_path / "field.npz", sst=values, lat=LATITUDES, time=dates, lon=LONGITUDES)
+    np.savez(tmp_path / "places.npz", sst=values, lat=LATITUDES, lon=LONGITUDES)
+    np.savez(tmp_path / "scan.npz", values)
+    (tmp_path / "sea").mkdir()
+    (tmp_path / "sea" / "zarr.json").write_text("{}")
+    for name in ("field.npz", "places.npz", "sea"):
+        assert task_of_data(tmp_path / name) == "grids"
+    assert task_of_data(tmp_path / "scan.npz") == "volumes"
+    cube = read(tmp_path / "field.npz")
+    assert cube.dims == ("time", "lat", "lon") and cube.times.words()[-1] == "2002-08-15"
+    assert read(tmp_path / "places.npz").dims == ("time", "lat", "lon")
+    np.savez(tmp_path / "two.npz", a=values, b=values)
+    report = check(tmp_path / "two.npz")
+    assert not report.is_usable and "Got a, b" in report.findings[0].rule
+
+
+def test_axes_of_one_length_are_named_in_the_order_of_the_file(tmp_path):
+    values = np.arange(64.0).reshape(4, 4, 4)
+    places = {"time": [0, 1, 2, 3], "lat": [10, 20, 30, 40], "lon": [5, 6, 7, 8]}
+    np.savez(tmp_path / "cube.npz", v=values, **{name: np.array(each) for name, each in places.items()})
+    assert read(tmp_path / "cube.npz").dims == ("time", "lat", "lon")

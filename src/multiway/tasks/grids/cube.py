@@ -81,9 +81,17 @@ def is_grid(source: object) -> bool:
     if path.suffix.lower() in ENDINGS or any((path / name).is_file() for name in (".zgroup", "zarr.json")):
         return True
     try:
-        return path.suffix == ".npz" and path.is_file() and AXES in Archive(path, 2**62, str(path)).names
+        archive = Archive(path, 2**62, str(path)) if path.suffix == ".npz" and path.is_file() else None
+        return archive is not None and (AXES in archive.names or _names_axes(archive))
     except DataError:
         return False
+
+
+def _names_axes(archive: Archive) -> bool:
+    """Whether an archive holds arrays for two axes or more of another one, such as `lat` and `lon` of a field."""
+    shapes = {name: archive.header(name, words=True).shape for name in archive.names}
+    lines = {name: shape[0] for name, shape in shapes.items() if len(shape) == 1 and role_of(name) != "space"}
+    return len(lines) > 1 and any(len(shape) > 2 and {*lines.values()} <= {*shape} for shape in shapes.values())
 
 
 def read_cube(options: GridOptions, source: object, findings: Findings, *, is_first: bool = False) -> Cube:
@@ -151,8 +159,7 @@ def _from_arrays(
     sizes = {name: each.size for name, each in arrays.items() if each.ndim > 1 and each.dtype.kind in "iuf"}
     name, others = choose_target(options, sizes, findings, is_first)
     values = arrays[name]
-    usual = options.axes or ("time", *(f"axis{place}" for place in range(1, values.ndim)))
-    dims = tuple(map(str, usual if named is None else named.tolist()))
+    dims = tuple(map(str, options.axes or find_names(values, arrays) if named is None else named.tolist()))
     if len(dims) != values.ndim:
         rule = f"'{quote(name)}' has {values.ndim} axes, and {len(dims)} are named: {list_some(dims)}"
         raise findings.fatal("axes", rule, f"Give one name for each in the array '{AXES}'.")
@@ -160,6 +167,22 @@ def _from_arrays(
     found = {dim: role_of(dim) for dim in dims}
     parts = {"source": label, "name": name, "others": others}
     return arrange(options, values, found, known, str(units.flat[0]), findings, **parts)
+
+
+def find_names(values: NDArray[Any], arrays: Mapping[str, NDArray[Any]]) -> Sequence[str]:
+    """Names of the axes by arrays that are as long and called as axes are; else the first is time.
+
+    Axes of one length have names in the order of the file.
+    """
+    lines = {name: each.size for name, each in arrays.items() if each.ndim == 1 and role_of(name) != "space"}
+    names = [f"axis{place}" for place in range(values.ndim)]
+    for name, size in lines.items():
+        at = next((place for place, own in enumerate(values.shape) if own == size and names[place] not in lines), None)
+        if at is not None:
+            names[at] = name
+    if "time" not in map(role_of, names) and names[0] not in lines:
+        names[0] = "time"
+    return names
 
 
 def choose_target(
