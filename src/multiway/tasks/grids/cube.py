@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from multiway import files
 from multiway.config import Config
+from multiway.data.checking import judge_marks
 from multiway.data.findings import Findings, Place, list_some, quote
 from multiway.data.sources.arrays import Archive
 from multiway.data.sources.bytes import check_memory
@@ -32,8 +33,6 @@ ROLES = {
 ENDINGS = (".nc", ".nc4", ".cdf", ".netcdf")
 AXES = "axes"
 """Array of a .npz that names the axes of the others."""
-LARGEST = 1e15
-"""Numbers that no field has: they stand for a missing value."""
 UNREADABLE = (OSError, ValueError, ImportError, RuntimeError, KeyError, TypeError)
 """What xarray raises where a file is none that it knows."""
 
@@ -228,8 +227,8 @@ def arrange(
     moved = np.moveaxis(values, first, 0).astype(np.float64)
     if len(times) != len(moved):
         raise findings.fatal("times", f"there are {len(times)} times for {len(moved)} fields", "Write as many.")
-    if options.fill is not None:
-        moved[moved == options.fill] = np.nan
+    if options.sentinels:
+        moved[np.isin(moved, options.sentinels)] = np.nan
     space = [place for place in range(len(dims)) if place != first]
     axes = tuple(
         Axis(name=dims[at], role=roles[at], size=values.shape[at], values=numbers_of(known.get(dims[at])))
@@ -246,16 +245,13 @@ def numbers_of(values: NDArray[Any] | None) -> Sequence[float] | None:
     return tuple(np.asarray(values, np.float64).tolist()) if is_number else None
 
 
-def find_flaws(cube: Cube, findings: Findings) -> None:
+def find_flaws(cube: Cube, options: GridOptions, findings: Findings) -> None:
     """What is wrong with a grid: fill values that nobody named, gaps, and times that do not follow each other."""
     values, known = cube.values, np.isfinite(cube.values)
     if len(cube.times) < 3 or not known.any():
         rule = f"three times or more are needed, with values. Got {len(cube.times)}, {known.sum()} values"
         raise findings.fatal("missing", rule, "Give more.")
-    largest = float(np.nanmax(np.abs(values)))
-    if largest > LARGEST:
-        rule = f"{(np.abs(values) > LARGEST).sum():,} values are as large as {largest:g}, which no field has"
-        findings.add("huge", "error", rule, ("Say that it means missing (", Fix("read.fill", largest), ")."))
+    judge_marks([(cube.name, values.ravel())], options.sentinels, findings)
     words, wrong = cube.times.words(), cube.times.step()[1].tolist()
     if wrong:
         places = [Place(row=row, unit="row", detail=f"{words[row - 1]} and then {words[row]}") for row in wrong]
@@ -268,4 +264,4 @@ def find_flaws(cube: Cube, findings: Findings) -> None:
         rule = f"{gaps:,} values of cells that have others are missing ({share:.1%}); a forecast takes the last known"
         findings.add("gaps", "note" if share < 0.5 else "warning", rule)
     if np.nanmin(values) == np.nanmax(values):
-        findings.add("constant", "error", f"all values are {largest:g}", "Give another variable.")
+        findings.add("constant", "error", f"all values are {np.nanmin(values):g}", "Give another variable.")
