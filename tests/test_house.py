@@ -24,7 +24,7 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 70_850,
+    "lines": 71_000,
     "functions": 4_670,
     "files with one reader": 24,
     "participle names": 49,

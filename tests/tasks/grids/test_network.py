@@ -203,7 +203,7 @@ def test_no_test_row_has_a_say_in_the_network(run, tmp_path):
 
 def test_a_number_for_missing_on_land_changes_nothing(run, tmp_path):
     filled = np.nan_to_num(make_cube(), nan=-999.0)
-    config = CONFIG.replace(read={"fill": -999.0})
+    config = CONFIG.replace(read={"sentinels": [-999.0]})
     other = lifecycle.fit_in_memory(TASK, config, write_cube(tmp_path / "filled.npz", filled))
     assert other.scores == run.scores
 

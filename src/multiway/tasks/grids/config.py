@@ -33,10 +33,8 @@ class GridOptions(Budget):
         Flag("What its axes are, in their order: time,lat,lon or time,height,width; found if not given."),
     ] = None
     """What the axes of the variable are, one of them time."""
-    fill: Annotated[
-        float | None, Flag("Number that means missing, besides those that the file names; none if not given.")
-    ] = None
-    """A number that stands for no value."""
+    sentinels: tuple[float, ...] | None = None
+    """Numbers that mean missing, besides those that the file names; those that stand apart are refused if not given."""
     season: Annotated[
         int | None,
         Flag("Steps of a season; those of a year, or of a day for steps of hours, if not given."),

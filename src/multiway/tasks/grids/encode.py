@@ -136,7 +136,7 @@ def read_sound(config: GridConfig, source: object) -> tuple[Cube, tuple[str, ...
 
     def read(findings: Findings) -> Cube:
         cube = read_cube(config.read, source, findings)
-        find_flaws(cube, findings)
+        find_flaws(cube, config.read, findings)
         notes.extend(findings.remarks())
         return cube
 
