@@ -24,8 +24,8 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 70_000,
-    "functions": 4_600,
+    "lines": 70_200,
+    "functions": 4_615,
     "files with one reader": 23,
     "participle names": 49,
     "formatter switched off": 2,
