@@ -24,9 +24,9 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 70_200,
-    "functions": 4_615,
-    "files with one reader": 23,
+    "lines": 71_000,
+    "functions": 4_670,
+    "files with one reader": 24,
     "participle names": 49,
     "formatter switched off": 2,
 }

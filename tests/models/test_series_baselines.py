@@ -1,4 +1,4 @@
-"""Kernels of MultiRocket and Hydra, and the baselines of series, against loops and scikit-learn."""
+"""Kernels of MultiRocket and Hydra, QUANT, and the baselines of series, against loops and scikit-learn."""
 
 import itertools
 
@@ -7,9 +7,10 @@ import pytest
 import torch
 from sklearn.linear_model import Ridge
 
+from multiway import ops
 from multiway.errors import ShapeError
 from multiway.models.baselines import Linear, fit_leaving_out, fit_ridge
-from multiway.models.series_baselines import CompetingKernels, FlatLinear, PositivePools, Rocket
+from multiway.models.series_baselines import CompetingKernels, FlatLinear, IntervalForest, PositivePools, Rocket
 from multiway.ops.series_features import LENGTH
 from tolerances import LONG64, assert_same
 
@@ -210,3 +211,69 @@ def test_of_very_many_series_validation_chooses(monkeypatch):
 def test_what_does_not_fit():
     with pytest.raises(ShapeError, match=r"x must be \(batch, steps, 2\)\. Got \(4, 7, 3\)\."):
         Rocket(2, 40, 2, 5)(torch.zeros(4, 7, 3))
+
+
+def quantiles_by_loop(series: np.ndarray) -> list[float]:
+    """QUANT's features of one variate without gaps, as the paper says."""
+    slopes = np.diff(series)
+    edges = np.pad(slopes, 2, mode="edge")
+    smooth = np.array([edges[at : at + 5].mean() for at in range(len(slopes))])
+    found = []
+    for part in (series, smooth, np.diff(slopes), np.abs(np.fft.rfft(series))):
+        level = 0
+        while level < 6 and 2**level <= len(part):
+            ends = [int(len(part) * place / 2**level) for place in range(2**level + 1)]
+            spans, length = list(itertools.pairwise(ends)), int(np.median(np.diff(ends)))
+            half = int(np.ceil(len(part) / 2**level / 2))
+            if level and length > 1:
+                spans += [(start + half, stop + half) for start, stop in spans[:-1]]
+            for start, stop in spans:
+                values, number = part[start:stop], 1 + (stop - start - 1) // 4
+                levels = np.linspace(0, 1, number) if number > 1 else np.array([0.5])
+                quantiles = np.quantile(values, levels)
+                if number == 1:  # the lower of two in the middle is not taken: both are averaged
+                    quantiles = [np.median(values)]
+                found += [float(each) - (place % 2) * values.mean() for place, each in enumerate(quantiles)]
+            level += 1
+    return found
+
+
+@pytest.mark.parametrize("steps", [2, 3, 11, 61])
+def test_quantiles_of_intervals_are_those_of_a_loop(steps):
+    x = torch.randn(5, 3, steps, dtype=torch.float64, generator=torch.Generator().manual_seed(steps))
+    found = ops.interval_quantiles(x)
+    for row in range(5):
+        each = np.stack([quantiles_by_loop(x[row, variate].numpy()) for variate in range(3)])
+        by_interval, first = [], 0
+        for size in interval_sizes(steps):  # quantiles of an interval, variate by variate
+            by_interval += each[:, first : first + size].ravel().tolist()
+            first += size
+        np.testing.assert_allclose(found[row], by_interval, atol=LONG64)
+
+
+def interval_sizes(steps: int) -> list[int]:
+    """How many quantiles each interval of each representation has."""
+    lengths = [each for each in (steps, steps - 1, steps - 2, steps // 2 + 1) if each]
+    return [1 + (stop - start - 1) // 4 for each in lengths for start, stop in ops.dyadic_intervals(each)]
+
+
+def test_missing_values_are_left_out_of_their_intervals():
+    x = torch.randn(4, 1, 32, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    gap = x.clone()
+    gap[..., 16:] = torch.nan
+    count = sum(interval_sizes(32)[:1])
+    whole = ops.interval_quantiles(gap)[:, :count]
+    levels = torch.linspace(0, 1, count, dtype=torch.float64)
+    expected = x[..., :16].quantile(levels, dim=2).permute(1, 2, 0).flatten(1)
+    expected[:, 1::2] -= x[..., :16].mean(2)
+    np.testing.assert_allclose(whole, expected, atol=LONG64)
+    assert ops.interval_quantiles(gap).isfinite().all()
+
+
+def test_quant_tells_classes_that_a_bump_somewhere_makes_and_repeats_itself():
+    (x, y), (test, test_y) = waves(60), waves(40, seed=1)
+    model, copy = IntervalForest(2), IntervalForest(2)
+    model.fit(x, y, 3)
+    copy.fit(x, y, 3)
+    assert (model(test).argmax(1) == test_y).float().mean() >= 0.9
+    assert torch.equal(model(test), copy(test))

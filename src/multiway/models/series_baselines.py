@@ -1,4 +1,4 @@
-"""Baselines of series: logistic regression on all values, and ridge on MultiRocket's and Hydra's kernels."""
+"""Baselines of series: logistic regression on all values, ridge on MultiRocket's and Hydra's kernels, and QUANT."""
 
 import math
 from collections.abc import Sequence
@@ -12,6 +12,7 @@ from multiway import ops
 from multiway.errors import ShapeError
 from multiway.models.baselines import PENALTIES as USUAL
 from multiway.models.baselines import Facts, Linear, fit_leaving_out, fit_logistic, fit_ridge
+from multiway.models.tree_ensemble import Forest
 from multiway.ops.series_features import LENGTH
 
 BIASES, CELLS = 74, 50_000_000
@@ -202,6 +203,33 @@ def _choose_variates(count: int, variates: int) -> Tensor:
     number = torch.exp2(torch.rand(count) * math.log2(variates + 1)).long().clamp(1, variates)
     rank = torch.rand(count, variates).argsort(1).argsort(1)
     return (rank < number[:, None]).float()[..., None]
+
+
+class IntervalForest(nn.Module):
+    """QUANT: extremely randomised trees on quantiles of dyadic intervals (Dempster et al. 2024).
+
+    Shape:
+        `(batch, steps, variates)`, NaN where missing, to logits.
+    """
+
+    def __init__(self, num_classes: int) -> None:
+        super().__init__()
+        self.forest = Forest(num_classes)
+
+    def fit(self, x: Tensor, y: Tensor, seed: int) -> None:
+        """Grow the trees on series and classes."""
+        self.forest.fit(self.features(x), y, seed)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits of classes."""
+        out: Tensor = self.forest(self.features(x))
+        return out
+
+    @torch.no_grad()
+    def features(self, x: Tensor) -> Tensor:
+        """Of series, some at a time."""
+        size = max(1, AT_ONCE // x.shape[1:].numel())
+        return torch.cat([ops.interval_quantiles(part.float().mT) for part in x.split(size)])
 
 
 class FlatLinear(nn.Module):

@@ -1,7 +1,7 @@
-"""Gradient-boosted regression trees as buffers: fitted by a library, stored and evaluated without it or pickle."""
+"""Boosted trees and forests as buffers: fitted by a library, stored and evaluated without it or pickle."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -17,6 +17,8 @@ DEPTH = 6
 """Of LightGBM's trees: a row takes as many steps through all of them."""
 ROWS = 8192
 """Rows that walk through all trees at once."""
+FOREST, SHARE, AT_ONCE = 200, 0.1, 256
+"""Of a forest: trees, the share of the features that a split is chosen from (as QUANT has them), and such rows."""
 
 
 class TreeEnsemble(nn.Module):
@@ -110,6 +112,80 @@ class TreeEnsemble(nn.Module):
         """Room for trees, outputs and nodes."""
         trees, outputs, room = self.value.shape
         return f"{trees} rounds of {outputs} trees with up to {room} nodes"
+
+
+class Forest(nn.Module):
+    r"""Shares of classes in the leaves that a row reaches, in the mean over trees, as logits.
+
+    $$z_c = \log \frac{\sum_t p_{tc} + 1 / C}{T + 1}$$
+
+    over T trees and C classes, so that a class without any vote keeps a chance. Trees are whole: they are split until a
+    leaf has one class (Geurts et al. 2006).
+
+    Shape:
+        Input `(batch, features)` float32; output `(batch, classes)` float32.
+    """
+
+    open_buffers: ClassVar = ("feature", "threshold", "sides", "shares", "roots")
+    """Their first axes have the nodes, and the trees, of what was fitted."""
+    feature: Tensor
+    threshold: Tensor
+    sides: Tensor
+    """Nodes to the left and to the right; a leaf is its own."""
+    shares: Tensor
+    roots: Tensor
+
+    def __init__(self, num_classes: int) -> None:
+        super().__init__()
+        for name, tensor in {
+            "feature": torch.zeros(0, dtype=torch.int32),
+            "threshold": torch.zeros(0, dtype=torch.float64),
+            "sides": torch.zeros(0, 2, dtype=torch.int32),
+            "shares": torch.zeros(0, num_classes),
+            "roots": torch.zeros(0, dtype=torch.int32),
+        }.items():
+            self.register_buffer(name, tensor)
+
+    def fit(self, x: Tensor, y: Tensor, seed: int = 0) -> None:
+        """Grow trees on classes with scikit-learn, and keep their nodes."""
+        sklearn = load_extra("sklearn.ensemble", "a forest of trees", "trees")
+        how = {"max_features": SHARE, "criterion": "entropy", "random_state": seed}
+        fitted = sklearn.ExtraTreesClassifier(FOREST, **how, n_jobs=torch.get_num_threads()).fit(x.numpy(), y.numpy())
+        trees = [each.tree_ for each in fitted.estimators_]
+        roots = np.cumsum([0, *(tree.node_count for tree in trees)])
+        own = np.arange(roots[-1])
+        is_leaf = np.concatenate([tree.children_left < 0 for tree in trees])
+        pairs = [np.stack([tree.children_left, tree.children_right], axis=1) for tree in trees]
+        sides = np.concatenate([pair + first for pair, first in zip(pairs, roots[:-1], strict=True)])
+        shares = np.zeros((len(own), self.shares.shape[1]))
+        shares[:, fitted.classes_] = np.concatenate([tree.value[:, 0] for tree in trees])
+        self.feature = torch.from_numpy(np.concatenate([tree.feature for tree in trees]).clip(0).astype(np.int32))
+        self.threshold = torch.from_numpy(np.concatenate([tree.threshold for tree in trees]))
+        self.sides = torch.from_numpy(np.where(is_leaf[:, None], own[:, None], sides).astype(np.int32))
+        self.shares = torch.from_numpy(shares / shares.sum(1, keepdims=True)).float()
+        self.roots = torch.from_numpy(roots[:-1].astype(np.int32))
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
+        """Take the sizes of what is loaded."""
+        for name in self.open_buffers:
+            if prefix + name in state_dict:
+                setattr(self, name, torch.empty_like(state_dict[prefix + name]))
+        super()._load_from_state_dict(state_dict, prefix, *args)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits of every row."""
+        return torch.cat([self._rows(rows) for rows in x.split(AT_ONCE)])
+
+    def _rows(self, x: Tensor) -> Tensor:
+        node = self.roots.long().expand(len(x), -1)  # (rows, trees)
+        while True:
+            goes_right = x.gather(1, self.feature[node].long()) > self.threshold[node]
+            after = self.sides[node, goes_right.long()].long()
+            if torch.equal(after, node):
+                break
+            node = after
+        votes: Tensor = self.shares[node].sum(1)
+        return ((votes + 1 / votes.shape[1]) / (len(self.roots) + 1)).log()
 
 
 def nodes_of(nodes: NDArray[np.void]) -> dict[str, NDArray[Any]]:

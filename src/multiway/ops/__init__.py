@@ -96,7 +96,9 @@ from multiway.ops.seasons import with_shape as with_shape
 from multiway.ops.seasons import without_shape as without_shape
 from multiway.ops.series_features import competing_counts as competing_counts
 from multiway.ops.series_features import convolve as convolve
+from multiway.ops.series_features import dyadic_intervals as dyadic_intervals
 from multiway.ops.series_features import golden_quantiles as golden_quantiles
+from multiway.ops.series_features import interval_quantiles as interval_quantiles
 from multiway.ops.series_features import log_dilations as log_dilations
 from multiway.ops.series_features import positive_sums as positive_sums
 from multiway.ops.series_features import ternary_kernels as ternary_kernels

@@ -82,3 +82,34 @@ def competing_counts(
 def convolve(x: Float[Tensor, "rows variates steps"], weight: Tensor, dilation: int, groups: int = 1) -> Tensor:
     """Answers of kernels at every step, beyond either end of a series zeros: `(rows, kernels, steps)`."""
     return F.conv1d(x, weight, padding=dilation * (LENGTH // 2), dilation=dilation, groups=groups)
+
+
+def dyadic_intervals(steps: int, depth: int = 6) -> list[tuple[int, int]]:
+    """Starts and stops of 1, 2, 4, ... equal parts of a series, and of the same parts shifted by half of one."""
+    found = list[tuple[int, int]]()
+    for number in (2**level for level in range(min(depth, int(math.log2(steps)) + 1))):
+        edges = torch.linspace(0, steps, number + 1).long()
+        parts = list(itertools.pairwise(edges.tolist()))
+        shift = math.ceil(steps / number / 2) if number > 1 and edges.diff().median() > 1 else 0
+        found += parts + [(start + shift, stop + shift) for start, stop in parts[:-1] if shift]
+    return found
+
+
+def interval_quantiles(x: Float[Tensor, "rows variates steps"], every: int = 4) -> Float[Tensor, "rows features"]:
+    r"""Quantiles of dyadic intervals of a series, of its smoothed slopes, their changes, and its spectrum (QUANT).
+
+    An interval of m values has $1 + \lfloor (m - 1) / 4 \rfloor$ quantiles, evenly from the smallest to the largest;
+    every second one is less the interval's mean. One alone is the median (Dempster et al. 2024, section 3). Missing
+    values, NaN, are left out of an interval and count as 0 in the spectrum; an interval without any value gives 0.
+    """
+    slopes = x.diff()
+    smooth = F.avg_pool1d(F.pad(slopes, (2, 2), "replicate"), 5, 1) if slopes.shape[2] else slopes
+    features = list[Tensor]()
+    for part in (x, smooth, slopes.diff(), torch.fft.rfft(torch.nan_to_num(x)).abs()):
+        for start, stop in dyadic_intervals(part.shape[2]) if part.shape[2] else ():
+            values, number = part[..., start:stop], 1 + (stop - start - 1) // every
+            levels = torch.linspace(0, 1, number, dtype=x.dtype) if number > 1 else torch.tensor([0.5], dtype=x.dtype)
+            found = values.nanquantile(levels, dim=2)  # (levels, rows, variates)
+            found[1::2] -= values.nanmean(2)
+            features.append(found.permute(1, 2, 0).flatten(1))
+    return torch.nan_to_num(torch.cat(features, 1))

@@ -72,8 +72,8 @@ class SampleCandidate(Candidate[Basis, Basis, Lesson, ModelT]):
         return self.answers is None or self.answers == ("numbers" if basis.state.classes is None else "classes")
 
     def is_usual(self, basis: Basis) -> bool:
-        """Whether it is fitted where a config names no baselines."""
-        return self.can_answer(basis)
+        """Whether it is fitted where a config names no baselines: its library is there."""
+        return self.can_answer(basis) and self.is_installed()
 
     def inputs(self, run: Run, samples: Samples[Any]) -> Samples[Any]:
         """Samples with the inputs that it takes, where it has others than the network."""

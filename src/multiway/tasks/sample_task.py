@@ -16,7 +16,7 @@ from multiway.data.writing import check_target
 from multiway.errors import ConfigError, Fix, Message
 from multiway.tasks.declarations import Encoding
 from multiway.tasks.kind import SampleKind
-from multiway.tasks.protocol import NETWORK, SPLITS, Context, Fitted, Row, Task
+from multiway.tasks.protocol import NETWORK, SPLITS, Context, Fitted, Row, Settled, Task
 from multiway.tasks.run import Run
 from multiway.tasks.sample_candidate import AnySampleCandidate, Basis, Lesson, Network
 from multiway.tasks.scores import warn_of_lopsided
@@ -127,6 +127,14 @@ def name_models(candidates: Candidates, config: Any, state: Any) -> tuple[str, .
     if config.baselines is None:
         return (NETWORK, *(name for name, each in every.items() if name != NETWORK and each.is_usual(basis)))
     return (NETWORK, *(name for name in dict.fromkeys(config.baselines) if every[name].can_answer(basis)))
+
+
+def settle_usual(
+    candidates: Candidates, config: Any, prepared: Prepared[Any, Any], spent: float, *, progress: bool = False
+) -> Settled:
+    """The usual candidates by their names, where none were named."""
+    names = name_models(candidates, config, prepared.state)[1:]
+    return Settled(config.model_copy(update={"baselines": names}), prepared.state)
 
 
 def build_model(candidates: Candidates, config: Any, state: Any, name: str) -> nn.Module:

@@ -2,6 +2,7 @@
 
 import dataclasses
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -10,12 +11,14 @@ from numpy.typing import NDArray
 from multiway.config import Plain
 from multiway.data.writing import check_target, write_table
 from multiway.errors import ConfigError, DataError
+from multiway.metrics.resampling import intervals
 from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import Row
 from multiway.tasks.run import Run
 from multiway_papers.stocks.answers import market_for
 from multiway_papers.stocks.encode import PreparedStocks, StockInputs
 from multiway_papers.stocks.network import Scored, answer_chances
+from multiway_papers.stocks.panel import CLOSE, OPEN
 from multiway_papers.stocks.portfolio import (
     CALENDAR_YEAR,
     YEAR,
@@ -25,16 +28,27 @@ from multiway_papers.stocks.portfolio import (
     long_short_weights,
     max_drawdown,
     random_rankings,
+    rank_correlations,
     sharpe,
     trade,
 )
 from multiway_papers.stocks.samples import Marks, StockWindows
 
+Entry = Literal["close", "open"]
 COST_BPS = 10.0
 DRAWS = 200
 BAND = (5, 95)
 WORDS = "Not investment advice."
-HELD = "held from the close before each day to its own"
+HELD = {
+    "close": "held from the close before each day to its own",
+    "open": "held from the open of each day to its close",
+}
+MADE = {
+    "close": "is made at the very close that the prediction has just seen",
+    "open": "is made at the open, and all is sold at the close",
+}
+BLOCK = 5
+"""Neighbouring days that the interval of the rank IC draws together."""
 LEFT_OUT = "borrowing, slippage and limits of size are left out"
 INDEPENDENT = "its standard error takes the days as independent"
 
@@ -43,23 +57,27 @@ INDEPENDENT = "its standard error takes the days as independent"
 class Backtest:
     """One long-short portfolio over the days of a predictions table.
 
-    days: `(days,)`, each held from the close before it to its own.
+    days: `(days,)`, each held from the close before it, or from its own open, to its close.
     track: The portfolio.
     hold: Every ticker in equal parts, never traded.
     chance: The same trading by random rankings, `(days, draws)`.
+    rank_ic: Correlation of the ranks of probabilities and returns on each day, NaN where there is none.
     tickers: Long and short tickers per day on average.
     top: Share at either end of the ranking; None for above and below one half.
     cost_bps: Cost of a trade, in hundredths of a percent of its value.
+    entry: Whether it is bought at the close before a day or at its open.
     """
 
     days: NDArray[np.datetime64]
     track: Track
     hold: Track
     chance: Track
+    rank_ic: Floats
     tickers: tuple[float, float]
     top: float | None
     cost_bps: float
     days_per_year: int
+    entry: Entry
 
     @property
     def beaten(self) -> float:
@@ -95,6 +113,7 @@ class Backtest:
         """Day by day: returns, what was traded, and the return so far, of holding and of chance too."""
         track, (low, high) = self.track, self.band()
         columns = {"date": self.days, "gross": track.gross, "net": track.net, "turnover": track.traded}
+        columns["rank_ic"] = self.rank_ic
         wealth = {"cumulative": track.wealth - 1, "buy_and_hold": self.hold.wealth - 1}
         return pd.DataFrame({**columns, **wealth, "random_low": low, "random_high": high})
 
@@ -108,6 +127,19 @@ class Backtest:
             f"returned {hold:+.1%}; {self.beaten:.0%} of {len(self.chance.wealth[-1])} random rankings ended with less."
         )
 
+    def ranking(self) -> str:
+        """The mean rank IC with its interval over blocks of days, and that mean over the deviation of days (ICIR)."""
+        known = self.rank_ic[np.isfinite(self.rank_ic)]
+        if len(known) < 2:
+            return "There is no rank IC: on fewer than two days the predictions and the movements differ by ticker."
+        mean, spread = float(known.mean()), float(known.std(ddof=1))
+        drawn = intervals({"mean": lambda values, _: float(values.mean())}, known, known, block=BLOCK)["mean"]
+        bounds = (
+            "" if drawn is None else f", 95 % interval {drawn[0]:+.3f} to {drawn[1]:+.3f} over blocks of {BLOCK} days"
+        )
+        ratio = f"; ICIR {mean / spread:+.2f}, that mean over the deviation of a day" if spread > 0 else ""
+        return f"Rank IC {mean:+.3f} on {len(known)} days{bounds}{ratio}."
+
     def assumptions(self) -> list[str]:
         """What the figures suppose, one sentence each."""
         (long, short), top = self.tickers, self.top
@@ -117,8 +149,8 @@ class Backtest:
         tickers = f"{long:.0f} and {short:.0f} tickers a day on average"
         costs = f"Each trade costs {self.cost_bps:g} basis points of its value"
         return [
-            f"Half the capital is long and half short in equal parts ({rule}; {tickers}), {HELD}.",
-            f"{costs}, and is made at the very close that the prediction has just seen; {LEFT_OUT}.",
+            f"Half the capital is long and half short in equal parts ({rule}; {tickers}), {HELD[self.entry]}.",
+            f"{costs}, and {MADE[self.entry]}; {LEFT_OUT}.",
             f"The Sharpe ratio is annualised with {self.days_per_year} days; {INDEPENDENT}.",
         ]
 
@@ -130,8 +162,9 @@ def backtest_stocks(
     cost_bps: float = COST_BPS,
     draws: int = DRAWS,
     seed: int = 0,
+    entry: Entry = "close",
 ) -> Backtest:
-    """Trade by the predictions of one model, held from the close before each date to the close of that date.
+    """Trade by the predictions of one model, held to the close of each date from the close before it, or from its open.
 
     Every row with a probability and a movement is tradable, whether or not the protocol labels it: what the label is
     was not known at the close before. Half the capital is long, half short; the cost is charged on everything that
@@ -139,17 +172,21 @@ def backtest_stocks(
 
     `predictions` has a row per ticker and date: date, ticker, p_up and movement. `top` is the share at either end of
     the ranking; without it, above and below one half. A trade costs `cost_bps` hundredths of a percent of its value.
-    `draws` random rankings are compared.
+    `draws` random rankings are compared. An `entry` at the open takes the column intraday, the movement from there to
+    the close, at which all is sold.
     """
     check_settings(top, cost_bps, draws)
-    days, p_up, returns = _tables(predictions)
-    cost, weights = cost_bps / 10_000, long_short_weights(p_up, top)
+    days, p_up, moved, returns = _tables(predictions, "movement" if entry == "close" else "intraday")
+    cost, weights, overnight = cost_bps / 10_000, long_short_weights(p_up, top), entry == "close"
+    chance = random_rankings(p_up, returns, top=top, cost=cost, draws=draws, seed=seed, overnight=overnight)
     return Backtest(
         days=days,
-        track=trade(weights, returns, cost),
-        hold=buy_and_hold(returns, cost=cost),
+        track=trade(weights, returns, cost, overnight=overnight),
+        hold=buy_and_hold(moved, cost=cost),
         top=top,
-        chance=random_rankings(p_up, returns, top=top, cost=cost, draws=draws, seed=seed),
+        chance=chance,
+        rank_ic=rank_correlations(p_up, returns),
+        entry=entry,
         cost_bps=cost_bps,
         tickers=(float((weights > 0).sum(axis=1).mean()), float((weights < 0).sum(axis=1).mean())),
         days_per_year=YEAR if bool(np.is_busday(days).all()) else CALENDAR_YEAR,
@@ -165,32 +202,35 @@ def check_settings(top: float | None, cost_bps: float, draws: int = DRAWS) -> No
         raise ConfigError(f"backtest: compare with at least one random ranking. Got draws={draws}.")
 
 
-def _tables(predictions: pd.DataFrame) -> tuple[NDArray[np.datetime64], Floats, Floats]:
-    """Days, probabilities and returns; a probability without a return is not tradable."""
-    known = predictions.dropna(subset=["p_up", "movement"])
+def _tables(predictions: pd.DataFrame, traded: str) -> tuple[NDArray[np.datetime64], Floats, Floats, Floats]:
+    """Days, probabilities, movements, and what a trade of the day returns; without that nothing is tradable."""
+    known = predictions.dropna(subset=["p_up", "movement", traded])
     if known.empty:
         raise DataError("backtest: no prediction has a movement to hold it for. Predict days whose close is known.")
     twice = known.duplicated(["date", "ticker"])
     if twice.any():
         _, date, ticker = next(known.loc[twice, ["date", "ticker"]].itertuples())
         raise DataError(f"backtest: give one row per ticker and date. Got two of {ticker} on {date}; choose one model.")
-    p_up, returns = (known.pivot(index="date", columns="ticker", values=name) for name in ("p_up", "movement"))
-    days = pd.to_datetime(p_up.index).to_numpy().astype("datetime64[D]")
-    return days, p_up.to_numpy(float), returns.to_numpy(float)
+    names = ("p_up", "movement", traded)
+    tables = [known.pivot(index="date", columns="ticker", values=name) for name in names]
+    days = pd.to_datetime(tables[0].index).to_numpy().astype("datetime64[D]")
+    p_up, moved, returns = (table.to_numpy(float) for table in tables)
+    return days, p_up, moved, returns
 
 
 def backtest_run(run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
     """Trade the test days by a run, on later prices if given; the returns day by day are written to `out`.
 
-    options: `top` and `cost_bps`, see `backtest_stocks`.
+    options: `top`, `cost_bps` and `entry`, see `backtest_stocks`.
     """
     check_target(out)
     settings = {"top": options.get("top"), "cost_bps": options.get("cost_bps", COST_BPS)}
     check_settings(**settings)
-    traded = backtest_stocks(tradable_predictions(run, data), **settings)
+    entry = options.get("entry", "close")
+    traded = backtest_stocks(tradable_predictions(run, data), **settings, entry=entry)
     if out is not None:
         write_table(traded.frame(), out)
-    notes = [traded.sentence(), *traded.assumptions(), *evening_texts(run), WORDS]
+    notes = [traded.sentence(), traded.ranking(), *traded.assumptions(), *evening_texts(run), WORDS]
     return Answer(frame=pd.DataFrame(traded.table()), files=() if out is None else (out,), notes=notes)
 
 
@@ -212,7 +252,7 @@ def backtest_reloaded(run: Run, prepared: PreparedStocks) -> Backtest | None:
 
 
 def tradable_predictions(run: Run, data: str | None = None) -> pd.DataFrame:
-    """Columns date, ticker, p_up and movement, of every ticker that could be traded on the test days.
+    """Columns date, ticker, p_up, movement and intraday, of every ticker that could be traded on the test days.
 
     Movements too small to be labelled are among them: nobody knows at the close before which these will be.
     """
@@ -234,7 +274,9 @@ def _tradable(run: Run, source: object) -> pd.DataFrame:
     if not chosen.any():
         raise DataError(f"{prepared.source}: no ticker can be traded on the test days. Give later prices.")
     scored = Scored.of(run.config, inputs.windows, chosen, {run.answer.name: answer_chances(run, inputs)})
-    return scored.frame("test")[["date", "ticker", "p_up", "movement"]]
+    prices = inputs.windows.panel.prices[:, inputs.windows.targets].swapaxes(0, 1)[chosen]
+    frame = scored.frame("test")[["date", "ticker", "p_up", "movement"]]
+    return frame.assign(intraday=prices[:, CLOSE] / prices[:, OPEN] - 1)
 
 
 def tradable(windows: StockWindows, *, complete: bool = False) -> Marks:

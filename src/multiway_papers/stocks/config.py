@@ -379,6 +379,10 @@ class Backtest(Config):
         Flag("Share of the tickers to buy, and to sell short: 0.2; above and below one half if not given."),
     ] = None
     cost_bps: Annotated[float | None, Flag("Cost of a trade in hundredths of a percent; 10 if not given.")] = None
+    entry: Annotated[
+        Literal["close", "open"] | None,
+        Flag("Buy at the close before each day, or at its open and sell at its close; close if not given."),
+    ] = None
 
 
 STOCKS = TaskSettings(

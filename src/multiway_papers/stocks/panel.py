@@ -16,7 +16,7 @@ from multiway_papers.stocks.options import session_after
 
 FIELDS = ("open", "high", "low", "close", "adj_close", "volume")
 MAX_TICKERS = 100_000
-CLOSE, ADJUSTED = FIELDS.index("close"), FIELDS.index("adj_close")
+OPEN, CLOSE, ADJUSTED = (FIELDS.index(name) for name in ("open", "close", "adj_close"))
 WHOLE_SPLITS = (2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30, 40, 50, 100)
 WHOLE_TOLERANCE, HALF_TOLERANCE = 0.05, 0.015
 APART = 0.25

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Iterable
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.errors import ConfigError
@@ -65,20 +66,25 @@ def _half(chosen: Floats) -> Floats:
     return np.asarray(np.divide(chosen, 2 * total, out=np.zeros_like(chosen), where=total > 0))
 
 
-def trade(targets: Iterable[Floats], returns: Floats, cost: float) -> Track:
-    """Trade to each day's weights at the close before, and hold them for the day, through which they drift.
+def trade(targets: Iterable[Floats], returns: Floats, cost: float, *, overnight: bool = True) -> Track:
+    """Trade to each day's weights before it, and hold them for the day, through which they drift.
 
     targets: Weights of each day, `(..., tickers)`; `returns` are `(days, tickers)`, NaN where there is none.
     cost: Of a unit of capital bought or sold, as a share of it; what is held at the end is not sold.
+    overnight: What is held goes over to the next day; else all is sold at the end of each day, the last too.
     """
     held: Floats | float = 0.0
     days = []
     for weights, moved in zip(targets, np.nan_to_num(returns), strict=True):
         gross = (weights * moved).sum(axis=-1)
-        traded = np.abs(weights - held).sum(axis=-1)
-        days.append((gross, (1 + gross) * (1 - cost * traded) - 1, traded))
         after = np.expand_dims(1 + gross, -1)
-        held = np.divide(weights * (1 + moved), after, out=np.zeros_like(weights), where=after > 0)
+        drifted = np.divide(weights * (1 + moved), after, out=np.zeros_like(weights), where=after > 0)
+        traded = np.abs(weights - held).sum(axis=-1)
+        if overnight:
+            held = drifted
+        else:
+            traded = traded + np.abs(drifted).sum(axis=-1)
+        days.append((gross, (1 + gross) * (1 - cost * traded) - 1, traded))
     gross, net, traded = (np.stack(column) for column in zip(*days, strict=True))
     return Track(gross=gross, net=net, traded=traded)
 
@@ -92,7 +98,9 @@ def buy_and_hold(returns: Floats, *, cost: float) -> Track:
     return Track(gross=gross, net=(1 + gross) * (1 - cost * traded) - 1, traded=traded)
 
 
-def random_rankings(p_up: Floats, returns: Floats, *, top: float | None, cost: float, draws: int, seed: int) -> Track:
+def random_rankings(
+    p_up: Floats, returns: Floats, *, top: float | None, cost: float, draws: int, seed: int, overnight: bool = True
+) -> Track:
     """The same trading with the tickers' columns of probabilities exchanged at random, `(days, draws)`.
 
     A column stays whole, so a random portfolio trades as often as the one it is compared with. Where the borrowed
@@ -107,7 +115,20 @@ def random_rankings(p_up: Floats, returns: Floats, *, top: float | None, cost: f
         borrowed = np.where(tradable, values, middle)[orders]
         return long_short_weights(np.where(tradable, borrowed, np.nan), top)
 
-    return trade(map(weights, p_up), returns, cost)
+    return trade(map(weights, p_up), returns, cost, overnight=overnight)
+
+
+def rank_correlations(p_up: Floats, returns: Floats) -> Floats:
+    """Spearman's correlation of probabilities and returns over the tickers of each day, the rank IC of the day.
+
+    NaN on a day on which fewer than two tickers are known, or all have one probability or one return.
+    """
+    known = np.isfinite(p_up) & np.isfinite(returns)
+    ranks = (pd.DataFrame(np.where(known, values, np.nan)).rank(axis=1).to_numpy() for values in (p_up, returns))
+    first, second = (values - np.nanmean(values, axis=1, keepdims=True) for values in ranks)
+    scale = np.sqrt(np.nansum(first**2, axis=1) * np.nansum(second**2, axis=1))
+    found = np.nansum(first * second, axis=1)
+    return np.asarray(np.divide(found, scale, out=np.full(len(scale), np.nan), where=scale > 0))
 
 
 def sharpe(returns: Floats, days_per_year: int = YEAR) -> tuple[float | None, float | None]:

@@ -162,7 +162,7 @@ def backtest_part(traded: Backtest, remarks: Sequence[str] = ()) -> PagePart:
         Text(words=re.sub(r"(?<!\w)-(?=\d)", "\u2212", traded.sentence()), style="support"),  # hyphens stay
         Chart(drawing=_backtest_drawing(traded), title=RETURN, legend=[*LINES.items(), (CHANCE, "b0")]),
         Table(columns=heads, rows=rows),
-        *(Text(words=line) for line in (*traded.assumptions(), *remarks)),
+        *(Text(words=line) for line in (traded.ranking(), *traded.assumptions(), *remarks)),
     ]
     return PagePart(id="backtest", title="Backtest", side=side, content=content)
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from multiway.errors import ConfigError, DataError
 from multiway_papers.stocks.backtest import backtest_stocks
@@ -11,6 +12,7 @@ from multiway_papers.stocks.portfolio import (
     long_short_weights,
     max_drawdown,
     random_rankings,
+    rank_correlations,
     sharpe,
     trade,
 )
@@ -122,6 +124,54 @@ def test_costs_take_what_was_traded_and_nothing_else():
     np.testing.assert_allclose(free.net, free.gross, atol=ROUNDING64)
     np.testing.assert_allclose(paid.gross, free.gross, atol=ROUNDING64)
     np.testing.assert_allclose((1 + paid.net) / (1 + paid.gross), 1 - 0.002 * paid.traded, rtol=SUMS64)
+
+
+def test_who_buys_at_the_open_sells_all_at_the_close_and_pays_twice():
+    p_up, intraday = draw()
+    paid = trade(long_short_weights(p_up, 0.3), intraday, 0.002, overnight=False)
+    money, wealth = 1.0, []
+    for day in range(DAYS):
+        bought = {t: weight * money for t, weight in enumerate(long_short_weights(p_up[day], 0.3)) if weight}
+        sold = {t: amount * (1 + intraday[day, t]) for t, amount in bought.items()}
+        fees = sum(map(abs, bought.values())) + sum(map(abs, sold.values())) * money / (
+            money + sum(sold.values()) - sum(bought.values())
+        )
+        money = (money + sum(sold.values()) - sum(bought.values())) * (1 - 0.002 * fees / money)
+        wealth.append(money)
+    np.testing.assert_allclose(paid.wealth, wealth, rtol=SUMS64)
+
+
+def test_the_open_trades_movements_of_the_day_and_holding_still_has_the_nights():
+    p_up, movement = draw()
+    frame = table(p_up, movement).assign(intraday=lambda rows: -rows["movement"])
+    found, usual = (backtest_stocks(frame, top=0.3, draws=3, entry=entry) for entry in ("open", "close"))
+    np.testing.assert_allclose(found.track.gross, -usual.track.gross, rtol=SUMS64)
+    np.testing.assert_allclose(found.hold.wealth, usual.hold.wealth, rtol=SUMS64)
+    np.testing.assert_allclose(found.rank_ic, -usual.rank_ic, rtol=SUMS64)
+    assert "held from the open of each day to its close" in found.assumptions()[0]
+
+
+def test_the_rank_ic_of_a_day_is_that_of_scipy():
+    p_up, returns = draw(1)
+    p_up[3, :] = 0.5  # nothing is ranked
+    p_up[4, 1:] = np.nan  # one ticker alone
+    p_up[:, 2] = p_up[:, 5]  # ties share a rank
+    found = rank_correlations(p_up, returns)
+    assert np.isnan(found[[3, 4]]).all()
+    for day in sorted({*range(DAYS)} - {3, 4}):
+        assert found[day] == pytest.approx(stats.spearmanr(p_up[day], returns[day], nan_policy="omit")[0])
+
+
+def test_the_ranking_is_said_with_its_interval_and_ratio():
+    p_up, returns = draw(2, holes=False)
+    found = backtest_stocks(table(p_up, returns), draws=3)
+    mean, spread = found.rank_ic.mean(), found.rank_ic.std(ddof=1)
+    assert found.ranking().startswith(f"Rank IC {mean:+.3f} on {DAYS} days, 95 % interval ")
+    assert f"ICIR {mean / spread:+.2f}," in found.ranking()
+    low, high = (float(word) for word in found.ranking().split("interval ")[1].split(" over")[0].split(" to "))
+    error = spread / np.sqrt(DAYS)
+    assert mean - 3 * error < low < mean < high < mean + 3 * error
+    assert "no rank IC" in backtest_stocks(table(np.full_like(p_up, 0.6), returns), draws=3).ranking()
 
 
 def test_buy_and_hold_is_the_mean_of_the_tickers():

@@ -21,6 +21,7 @@ from multiway_papers.stocks.backtest import (
     tradable,
     tradable_predictions,
 )
+from multiway_papers.stocks.panel import FIELDS
 from multiway_papers.stocks.task import TASK as task
 from papers.stocks.quotes import make_config, write_stocks
 
@@ -72,6 +73,17 @@ def test_a_backtest_is_a_table_and_says_what_it_supposes(run, tmp_path):
     assert notes[-1] == WORDS == "Not investment advice."
     days = pd.read_csv(tmp_path / "days.csv")
     assert len(days) == rows[0]["days"] and days["cumulative"].iloc[-1] == pytest.approx(rows[0]["return_net"])
+
+
+def test_the_open_is_that_of_the_prices(run):
+    table, panel = tradable_predictions(run), reload(run).raw.inputs.panel
+    days = np.searchsorted(panel.days, pd.to_datetime(table["date"]).to_numpy().astype("datetime64[D]"))
+    stocks = [panel.tickers.index(ticker) for ticker in table["ticker"]]
+    opened, closed = (panel.prices[stocks, days, FIELDS.index(name)] for name in ("open", "close"))
+    np.testing.assert_allclose(table["intraday"], closed / opened - 1)
+    answer = backtest_run(run, None, None, {"entry": "open"})
+    assert answer.rows() == backtest_stocks(table, entry="open").table() != backtest_run(run, None, None, {}).rows()
+    assert backtest_stocks(table, entry="open").ranking() == answer.notes[1]
 
 
 def test_the_report_trades_the_same(run):

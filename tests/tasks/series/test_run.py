@@ -38,7 +38,7 @@ def folder(tmp_path_factory):
 
 def test_every_model_is_scored_with_the_network(folder):
     run = load(folder / "run")
-    assert list(run.models) == ["network", "majority", "logistic", "rocket"]
+    assert list(run.models) == ["network", "majority", "logistic", "quant", "rocket"]
     metrics = {row["metric"] for row in run.scores}
     assert metrics == {"acc", "auc", "balanced_accuracy", "ece", "f1", "weighted_f1"}
     test = {row["model"]: row["value"] for row in run.scores if (row["split"], row["metric"]) == ("test", "acc")}

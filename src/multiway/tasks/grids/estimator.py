@@ -8,7 +8,7 @@ import pandas as pd
 from multiway.tasks.estimator import Estimator, locate, own_score
 from multiway.tasks.grids.encode import PreparedGrid
 from multiway.tasks.grids.model import forecast_fields
-from multiway.tasks.grids.writing import as_xarray, in_order, spread
+from multiway.tasks.grids.writing import as_xarray, in_order
 
 
 class GridForecaster(Estimator):
@@ -40,7 +40,7 @@ class GridForecaster(Estimator):
         run = self._run().with_answer(model)
         later: PreparedGrid = run.prepared if X is None and run.prepared is not None else self._prepared(X)
         self._guarded(later, later.source, far)
-        whole = spread(forecast_fields(run, later), run.state)
+        whole = run.state.spread(forecast_fields(run, later))
         if later.cube.template is None:
             return in_order(later.cube, whole)
         return as_xarray(later.cube, whole, later.cube.times.later(run.state.step, run.config.horizon))

@@ -17,36 +17,44 @@ from multiway.tasks.answers import Answer
 from multiway.tasks.choice import Choice, choice_of_settings
 from multiway.tasks.grids.config import GRIDS, GridConfig
 from multiway.tasks.grids.encode import GridState, PreparedGrid, prepare_grid
+from multiway.tasks.grids.floors import Fitted as Floors
 from multiway.tasks.grids.floors import Floats, blend_weights
 from multiway.tasks.grids.model import (
     GridFloors,
     Measured,
     forecast_fields,
     in_words,
-    learn_floors,
-    measure_floors,
+    measure_errors,
     module_of,
     read_floors,
+    train_network,
 )
-from multiway.tasks.grids.writing import FIELDS, spread, write_fields
+from multiway.tasks.grids.network import find_scales, learn_floors, list_candidates, settle_network
+from multiway.tasks.grids.writing import FIELDS, write_fields
 from multiway.tasks.lifecycle import data_of
 from multiway.tasks.options import AUTO
-from multiway.tasks.protocol import OURS, SPLITS, VALIDATION, Context, Metric, Row, Task
+from multiway.tasks.protocol import OURS, SPLITS, VALIDATION, Context, Fitted, Metric, Row, Task
 from multiway.tasks.run import Run
 
 
-def fit_model(run: Run, name: str, prepared: PreparedGrid, context: Context) -> Plain:
-    """Learn the floors from the training times."""
-    module_of(run).fit(prepared, prepared.borders["train"][1], run.config.horizon)
-    return {"modes": run.state.modes, "period": run.state.period, "cells": prepared.values.shape[1]}
+def fit_model(run: Run, name: str, prepared: PreparedGrid, context: Context) -> Fitted:
+    """Learn the floors from the training times, then the network: to correct the blend that validation prefers."""
+    module, stop = module_of(run), prepared.borders["train"][1]
+    module.fit(prepared, stop, run.config.horizon)
+    products = measure_errors(module, prepared, "validation", alone=True)
+    module.keep("base", np.stack([blend_weights(each) for each in products]))
+    if module.network is None:
+        return {"modes": run.state.modes, "period": run.state.period, "cells": prepared.values.shape[1]}
+    module.keep("scales", find_scales(prepared, stop, read_floors(dict(module.named_parameters()))))
+    return train_network(module, prepared, run.config.training, context)
 
 
 def choose_answer(run: Run, prepared: PreparedGrid, *, refit: bool = True) -> Choice:
     """A blend or a floor for each lead, by the times of validation; or the floor that the settings name."""
-    module, floors = module_of(run), run.state.floors
+    module, floors = module_of(run), list_candidates(run.config, run.state)
     found = predict_split(run, prepared, "validation")
     shares = np.stack([blend_weights(products) for products in found.products])
-    module.get_parameter("shares").data = torch.from_numpy(shares).float()
+    module.keep("shares", shares)
     if run.config.answer not in (AUTO, OURS):
         return choice_of_settings(run.config.answer)
     pooled = {name: pool(each) for name, each in found._replace(shares=shares).errors().items()}
@@ -70,24 +78,19 @@ def refit_floors(run: Run, prepared: PreparedGrid, context: Context) -> None:
 
 def learn_all(run: Run, prepared: PreparedGrid) -> dict[str, torch.Tensor]:
     """What the floors know of all times, those of the test too: for forecasts beyond them alone, and for no score."""
-    fitted = learn_floors(prepared, len(prepared.values), run.config.horizon)
+    fitted = learn_floors(prepared, prepared.values, run.config.horizon)
     return {name: torch.from_numpy(each).float() for name, each in fitted._asdict().items()}
 
 
 def predict_split(run: Run, prepared: PreparedGrid, split: str) -> Measured:
     """Errors of every floor on a part; of validation by what was learnt before it."""
-    module = module_of(run)
-
-    def measure() -> list[Floats]:
-        return measure_floors(read_floors(dict(module.named_parameters())), prepared, split, run.config.horizon)
-
-    return Measured(
-        run.state.floors, run.once(prepared, split, measure), module.get_parameter("shares").double().numpy()
-    )
+    module, names = module_of(run), list_candidates(run.config, run.state)
+    products = run.once(prepared, split, lambda: measure_errors(module, prepared, split))
+    return Measured(names, products, module.numbers("shares"))
 
 
 def score_split(run: Run, predictions: Measured, split: str) -> list[Row]:
-    """Root mean squared error of the answer and of every floor, over all leads and at each."""
+    """Root mean squared error of the answer and of every candidate, over all leads and at each."""
     rows: list[Row] = []
     for name, errors in predictions.errors().items():
         by_lead = {f"rmse_{lead}": float(each) for lead, each in enumerate(errors, start=1)}
@@ -107,10 +110,10 @@ def list_metrics(config: GridConfig) -> tuple[Metric, ...]:
 
 
 def list_tables(run: Run, predictions: Measured, split: str) -> dict[str, pd.DataFrame]:
-    """Errors by lead, and the share of each floor in the answer to it."""
+    """Errors by lead, and the share of each candidate in the answer to it."""
     leads = {"split": split, "lead": np.arange(1, len(predictions.shares) + 1)}
     errors = {f"rmse_{name}": each for name, each in predictions.errors().items()}
-    shares = {f"share_{name}": predictions.shares[:, place] for place, name in enumerate(predictions.floors)}
+    shares = {f"share_{name}": predictions.shares[:, place] for place, name in enumerate(predictions.names)}
     return {"errors": pd.DataFrame({**leads, **errors, **shares})}
 
 
@@ -140,7 +143,7 @@ def find_far(run: Run, later: PreparedGrid) -> Sequence[Far]:
 
 def check_stored(run: Run) -> None:
     """What was learnt of all times fits what was scored."""
-    own = {name: each.shape for name, each in module_of(run).named_parameters() if name != "shares"}
+    own = {name: module_of(run).get_parameter(name).shape for name in Floors._fields}
     found = {name: each.shape for name, each in run.calibration.items()}
     if own != found:
         raise ValueError(f"floors of {found} in place of {own}")
@@ -154,7 +157,7 @@ def answer_grid(run: Run, data: str | None, out: Path | None, options: Plain) ->
     files.add_input(source)
     prepared = prepare_grid(run.config, source, run.state)
     told = run.check_far(prepared, prepared.source, far=bool(options.get("far")))
-    whole = spread(forecast_fields(run, prepared), run.state)
+    whole = run.state.spread(forecast_fields(run, prepared))
     times = prepared.cube.times.later(run.state.step, run.config.horizon)
     write_fields(prepared.cube, whole, times, out)
     words = times.words()
@@ -185,8 +188,9 @@ TASK = Task(
     prepare=prepare_grid,
     audit=audit_grid,
     names=lambda config, state: (OURS,),
-    answers=lambda config, state: (OURS, *state.floors),
-    build=lambda config, state, name: GridFloors(state, config.horizon),
+    settle=settle_network,
+    answers=lambda config, state: (OURS, *list_candidates(config, state)),
+    build=lambda config, state, name: GridFloors(config, state),
     fit=fit_model,
     choose=choose_answer,
     refit=refit_floors,

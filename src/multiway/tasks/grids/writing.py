@@ -9,19 +9,10 @@ from numpy.typing import NDArray
 from multiway import files
 from multiway.lazy import load_extra
 from multiway.tasks.grids.cube import AXES, ENDINGS, Cube
-from multiway.tasks.grids.encode import GridState
 from multiway.tasks.grids.times import Times
 
 FIELDS = (*ENDINGS, ".npz")
 """Endings of files of fields."""
-
-
-def spread(fields: NDArray[np.float64], state: GridState) -> NDArray[np.float32]:
-    """Fields `(leads, cells)` on the grid, `(leads, *space)`; NaN where there is no cell."""
-    mask = state.mask
-    whole = np.full((len(fields), *mask.shape), np.nan, np.float32)
-    whole[:, mask] = fields
-    return whole
 
 
 def in_order(cube: Cube, whole: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -31,6 +31,7 @@ from multiway.tasks.sample_task import (
     describe_splits,
     name_models,
     sample_task,
+    settle_usual,
 )
 from multiway.tasks.scans import class_page, mask_page
 from multiway.tasks.scans.config import SEGMENT, VOLUMES, SegmentConfig, VolumeConfig
@@ -144,10 +145,8 @@ def settle_classes(
     config: VolumeConfig, prepared: Prepared[Scans, VolumeState], spent: float, *, progress: bool = False
 ) -> Settled:
     """The usual candidates by their names, where none were named, and batches that fit into memory."""
-    names = name_models(class_candidates, config, prepared.state)
-    settled: Settled = CLASS_PARTS["settle"](
-        config.model_copy(update={"baselines": names[1:]}), prepared, spent, progress=progress
-    )
+    named = settle_usual(class_candidates, config, prepared, spent)
+    settled: Settled = CLASS_PARTS["settle"](named.config, prepared, spent, progress=progress)
     return settled
 
 

@@ -32,12 +32,11 @@ class SeriesConfig(Refitting, NetworkConfig):
     split: SequenceSplit = SequenceSplit()
     model: Annotated[Plain, LAYER] = Field(default_factory=dict)
     """Fields of the network without those that the data set."""
-    baselines: Annotated[tuple[SeriesBaseline, ...], Flag("Some of majority, logistic and rocket.", commands=())] = (
-        "majority",
-        "logistic",
-        "rocket",
-    )
-    """Class shares, logistic regression on all values of a series, and ridge on MultiRocket's and Hydra's kernels."""
+    baselines: Annotated[
+        tuple[SeriesBaseline, ...] | None, Flag("Some of majority, logistic, quant and rocket.", commands=())
+    ] = None
+    """Class shares, logistic regression on all values, trees on quantiles of intervals (QUANT, scikit-learn), and ridge
+    on MultiRocket's and Hydra's kernels; all if not given."""
     training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
 
     @model_validator(mode="after")

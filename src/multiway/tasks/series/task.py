@@ -19,7 +19,7 @@ from multiway.tasks.declarations import Encoding
 from multiway.tasks.lifecycle import reread
 from multiway.tasks.run import Run
 from multiway.tasks.sample_estimator import SampleClassifier
-from multiway.tasks.sample_task import describe_splits
+from multiway.tasks.sample_task import describe_splits, settle_usual
 from multiway.tasks.series.config import SERIES, SeriesConfig
 from multiway.tasks.series.encode import SeriesState
 from multiway.tasks.series.explain import EXPLAINED, SeriesFacts, how, importance, importance_frame
@@ -55,6 +55,7 @@ def explain_series(run: Run, out: Path | None, options: Plain) -> Answer:
     return in_folder(importance_frame(shares), out, "importance.csv", notes)
 
 
+candidates = partial(discover, "multiway.tasks.series.candidates", "series")
 TASK = target_task(
     Encoding(learn=lambda config, samples, train: SeriesState.fit(samples.take(train))),
     **SERIES.parts,
@@ -63,7 +64,8 @@ TASK = target_task(
     facts=SeriesFacts,
     page="multiway.tasks.series.page:PAGE",
     metrics=lambda config: (*targets.CLASSES, targets.MORE["f1"], targets.MORE["weighted_f1"]),
-    candidates=partial(discover, "multiway.tasks.series.candidates", "series"),
+    candidates=candidates,
+    settle=partial(settle_usual, candidates),
     audit=audit_series,
     describe=describe_run,
     far=find_far,

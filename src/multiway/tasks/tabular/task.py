@@ -26,7 +26,7 @@ from multiway.tasks.lifecycle import reread
 from multiway.tasks.protocol import NETWORK, Settled
 from multiway.tasks.run import Run
 from multiway.tasks.sample_candidate import Basis
-from multiway.tasks.sample_task import describe_splits, learn_and_encode
+from multiway.tasks.sample_task import describe_splits, learn_and_encode, settle_usual
 from multiway.tasks.scores import sentence_of
 from multiway.tasks.tabular.config import TABULAR, TabularConfig
 from multiway.tasks.tabular.encode import TableState
@@ -63,10 +63,7 @@ def choose_baselines(
         if name not in known:
             what = "numbers" if state.classes is None else "classes"
             raise ConfigError(f"baselines of {what} are {', '.join(known)}. Got {name}. Leave it out.")
-    chosen = config.baselines
-    if chosen is None:
-        chosen = tuple(name for name in known if every[name].is_installed())
-    return Settled(config.model_copy(update={"baselines": chosen}), state)
+    return settle_usual(TASK.candidates, config, prepared, spent)
 
 
 def predict_rows(run: Run, prepared: Prepared[Cells, TableState], split: str) -> targets.Predictions:

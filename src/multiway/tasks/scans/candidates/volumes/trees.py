@@ -18,10 +18,6 @@ class VolumeTrees(SampleCandidate[OnVolumeFeatures[TreeEnsemble]]):
         """Room for the trees."""
         return OnVolumeFeatures(Trees().build(basis))
 
-    def is_usual(self, basis: Basis) -> bool:
-        """Where its library is there."""
-        return self.is_installed()
-
     def fit(self, model: OnVolumeFeatures[TreeEnsemble], training: Lesson, validation: Lesson) -> Fitted:
         """Boost."""
         return model.model.fit(*feature_rows(model, training), training.run.config.training.seed)
