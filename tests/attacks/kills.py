@@ -27,7 +27,7 @@ from attacks.mutations import OPTIONS, tuning
 from attacks.tiny_runs import Task, contents, make, origin, predicting
 from forked import forked
 from multiway import files
-from tasks.tiny import TASKS, TINY
+from tasks.tiny import TASKS
 
 CLOCKS = ("manifest.json", "preprocessing.json", "metrics.jsonl", "page.json")
 """Files of a run that hold seconds, or hashes of files that do."""

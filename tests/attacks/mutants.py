@@ -25,7 +25,7 @@ from attacks.strangers import STRANGERS, make_network
 from attacks.tiny_runs import Task, contents, done_here, make, origin
 from forked import Outcome, forked
 from multiway import files
-from tasks.tiny import TASKS, TINY
+from tasks.tiny import TASKS
 
 MOST_BYTES, MOST_SECONDS = 2_000_000_000, 20
 
