@@ -24,8 +24,8 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 70_120,
-    "functions": 4_612,
+    "lines": 70_180,
+    "functions": 4_618,
     "files with one reader": 23,
     "participle names": 49,
     "formatter switched off": 2,
