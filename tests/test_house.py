@@ -24,9 +24,9 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 70_180,
-    "functions": 4_618,
-    "files with one reader": 23,
+    "lines": 71_360,
+    "functions": 4_695,
+    "files with one reader": 24,
     "participle names": 49,
     "formatter switched off": 2,
 }

@@ -17,6 +17,7 @@ import numpy as np
 
 from leak_sets import (
     fresh,
+    later,
     masks,
     scans,
     series,
@@ -33,15 +34,15 @@ from multiway import workflows
 from multiway.auditing import AuditReport
 
 TASKS = {
-    "forecast": (*series.SETS, *strange_forecasts.SETS, *fresh.SETS["forecast"]),
+    "forecast": (*series.SETS, *strange_forecasts.SETS, *fresh.SETS["forecast"], *later.SETS["forecast"]),
     "volumes": (*scans.SETS, *strange_images.VOLUMES),
     "segment": (*masks.SETS, *strange_images.MASKS),
     "stocks": (*stocks.SETS, *strange_forecasts.STOCKS),
-    "tabular": (*tables.SETS, *strange_tables.SETS, *fresh.SETS["tabular"]),
-    "series": (*strange_series.SETS, *fresh.SETS["series"]),
-    "text": (*strange_texts.SETS, *fresh.SETS["text"]),
+    "tabular": (*tables.SETS, *strange_tables.SETS, *fresh.SETS["tabular"], *later.SETS["tabular"]),
+    "series": (*strange_series.SETS, *fresh.SETS["series"], *later.SETS["series"]),
+    "text": (*strange_texts.SETS, *fresh.SETS["text"], *later.SETS["text"]),
     "language": strange_texts.LANGUAGE,
-    "images": (*strange_images.SETS, *fresh.SETS["images"]),
+    "images": (*strange_images.SETS, *fresh.SETS["images"], *later.SETS["images"]),
     "arrays": fresh.SETS["arrays"],
 }
 

@@ -191,7 +191,8 @@ def marks_of(values: NDArray[Any], *, is_sure: bool = False) -> dict[float, NDAr
 
     values: `(cells,)`, NaN where missing.
     """
-    rest = values if values.dtype.kind in "iu" else values[np.isfinite(values)]
+    is_whole = values.dtype.kind in "iu" or bool(np.isfinite(values).all())
+    rest = values if is_whole else values[np.isfinite(values)]
     marks = list[float]()
     while len(rest) and len(marks) < MOST_MARKS:
         ends = (float(end) for end in (rest.min(), rest.max()))
@@ -204,6 +205,8 @@ def marks_of(values: NDArray[Any], *, is_sure: bool = False) -> dict[float, NDAr
 
 
 def _is_mark(mark: float, values: NDArray[Any], *, is_sure: bool) -> bool:
+    if mark >= 0 and not _is_odd(mark):
+        return False
     is_other = values != mark
     count = len(values) - int(is_other.sum())
     if count < FEWEST or count == len(values):
@@ -214,7 +217,8 @@ def _is_mark(mark: float, values: NDArray[Any], *, is_sure: bool) -> bool:
     is_far = gap > high - low
     if not (is_alone or _is_odd(mark)) or (not is_far and (is_sure or count < DIFFERENT)):
         return False
-    different, counts = np.unique(values[is_other].astype(np.float64), return_counts=True)
+    different, counts = np.unique(values[is_other], return_counts=True)
+    different = different.astype(np.float64)
     if is_far or len(different) < MANY:
         return is_far and len(different) >= DIFFERENT
     near = slice(None, (len(different) + 1) // 2) if mark < low else slice(len(different) // 2, None)

@@ -15,8 +15,16 @@ if TYPE_CHECKING:
     from multiway.models.cnn_image_classifier import CNNImageClassifierConfig as CNNImageClassifierConfig
     from multiway.models.cnn_volume_classifier import CNNVolumeClassifier as CNNVolumeClassifier
     from multiway.models.cnn_volume_classifier import CNNVolumeClassifierConfig as CNNVolumeClassifierConfig
+    from multiway.models.grid_forecasters import FNO as FNO
+    from multiway.models.grid_forecasters import ConvLSTM as ConvLSTM
+    from multiway.models.grid_forecasters import FactorisedAttention as FactorisedAttention
+    from multiway.models.grid_forecasters import FactorisedAttentionConfig as FactorisedAttentionConfig
+    from multiway.models.grid_forecasters import GridForecasterConfig as GridForecasterConfig
+    from multiway.models.grid_forecasters import SimVP as SimVP
     from multiway.models.hot_forecaster import HOTForecaster as HOTForecaster
     from multiway.models.hot_forecaster import HOTForecasterConfig as HOTForecasterConfig
+    from multiway.models.hot_grid_forecaster import HOTGridForecaster as HOTGridForecaster
+    from multiway.models.hot_grid_forecaster import HOTGridForecasterConfig as HOTGridForecasterConfig
     from multiway.models.hot_segmenter_2d import HOTSegmenter2d as HOTSegmenter2d
     from multiway.models.hot_segmenter_2d import HOTSegmenter2dConfig as HOTSegmenter2dConfig
     from multiway.models.hot_volume_classifier import HOTVolumeClassifier as HOTVolumeClassifier
@@ -45,7 +53,7 @@ if TYPE_CHECKING:
 for network in (
     "hot_forecaster transformer_forecaster olinear hot_volume_classifier cnn_volume_classifier cnn_image_classifier "
     "tabular_mlp series_classifier text_classifier tga_text_classifier text_head vision_transformer volume_unet "
-    "hot_segmenter_2d"
+    "hot_segmenter_2d grid_forecasters hot_grid_forecaster"
 ).split():
     extend("models", f"multiway.models.{network}")
 

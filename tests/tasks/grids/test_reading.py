@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
+from multiway import check
 from multiway.data.findings import Findings, Unreadable
 from multiway.errors import DataError
 from multiway.tasks.grids.check import GRID
 from multiway.tasks.grids.config import GridConfig
 from multiway.tasks.grids.cube import is_grid, read_cube
 from multiway.tasks.grids.encode import prepare_grid, read_sound
+from multiway.tasks.registry import task_of_data
 from tasks.grids.fields import LAND, LATITUDES, LONGITUDES, make_field, months, write_npz
 
 
@@ -66,7 +68,10 @@ def test_a_check_names_the_largest_variable_where_there_are_several(tmp_path):
     ("change", "message"),
     [
         ({"sst": np.where(np.isnan(make_field(20)), 1e20, make_field(20))},
-         r"20 values are as large as 1e\+20, which no field has: .*read.fill=1e\+20|20 values are as large as"),
+         r"1e\+20 stands apart from all other numbers, 20 times over"),
+        ({"sst": np.where(np.isnan(make_field(20)), -999, make_field(20))},
+         r"-999 stands apart from all other numbers, 20 times over"),
+        ({"sst": np.nan_to_num(make_field(20), nan=np.inf)}, "20 values are infinite"),
         ({"time": np.delete(months(21), 7)}, "even steps: row 7, 2001-07-15 and then 2001-09-15"),
         ({"time": months(19)}, "there are 19 times for 20 fields"),
         ({"sst": np.full((20, 3, 5), np.nan)}, "with values. Got 20, 0 values"),
@@ -74,7 +79,7 @@ def test_a_check_names_the_largest_variable_where_there_are_several(tmp_path):
         ({"axes": np.array(["a", "b", "c"])}, r"axes a, b, c, and one must be time. .*read.axes=time,b,c"),
         ({"axes": np.array(["time", "lat"])}, "'sst' has 3 axes, and 2 are named: time, lat"),
     ],
-    ids=["fill", "absent", "few", "empty", "constant", "unnamed", "short"],
+    ids=["huge", "fill", "infinite", "absent", "few", "empty", "constant", "unnamed", "short"],
 )  # fmt: skip
 def test_a_flaw_is_one_line(tmp_path, change, message):
     arrays = {"sst": make_field(20), "time": months(20), "axes": np.array(["time", "lat", "lon"]), **change}
@@ -86,7 +91,7 @@ def test_a_flaw_is_one_line(tmp_path, change, message):
 def test_a_number_that_is_said_to_be_missing_is(tmp_path):
     values = make_field(20)
     path = write_npz(tmp_path / "sst.npz", np.where(np.isnan(values), -999.0, values))
-    np.testing.assert_array_equal(read(path, fill=-999.0).values, values)
+    np.testing.assert_array_equal(read(path, sentinels=(-999.0,)).values, values)
 
 
 def test_parts_follow_each_other_and_a_gap_is_taken_from_the_part_before(tmp_path):
@@ -164,3 +169,29 @@ def test_a_file_of_xarray_has_the_roles_and_the_calendar_that_it_says(tmp_path):
     (tmp_path / "bad.nc").write_text("no grid")
     with pytest.raises(DataError, match=r"bad\.nc: it is no grid that can be read"):
         read(tmp_path / "bad.nc")
+
+
+def test_grids_are_told_from_scans_without_being_named(tmp_path):
+    """By arrays of their axes, whose names need no list; a `.npz` of one array is a scan."""
+    values, dates = make_field(20), months(20).astype("datetime64[D]")
+    np.savez(tmp_path / "field.npz", sst=values, lat=LATITUDES, time=dates, lon=LONGITUDES)
+    np.savez(tmp_path / "places.npz", sst=values, lat=LATITUDES, lon=LONGITUDES)
+    np.savez(tmp_path / "scan.npz", values)
+    (tmp_path / "sea").mkdir()
+    (tmp_path / "sea" / "zarr.json").write_text("{}")
+    for name in ("field.npz", "places.npz", "sea"):
+        assert task_of_data(tmp_path / name) == "grids"
+    assert task_of_data(tmp_path / "scan.npz") == "volumes"
+    cube = read(tmp_path / "field.npz")
+    assert cube.dims == ("time", "lat", "lon") and cube.times.words()[-1] == "2002-08-15"
+    assert read(tmp_path / "places.npz").dims == ("time", "lat", "lon")
+    np.savez(tmp_path / "two.npz", a=values, b=values)
+    report = check(tmp_path / "two.npz")
+    assert not report.is_usable and "Got a, b" in report.findings[0].rule
+
+
+def test_axes_of_one_length_are_named_in_the_order_of_the_file(tmp_path):
+    values = np.arange(64.0).reshape(4, 4, 4)
+    places = {"time": [0, 1, 2, 3], "lat": [10, 20, 30, 40], "lon": [5, 6, 7, 8]}
+    np.savez(tmp_path / "cube.npz", v=values, **{name: np.array(each) for name, each in places.items()})
+    assert read(tmp_path / "cube.npz").dims == ("time", "lat", "lon")

@@ -13,7 +13,6 @@ from multiway.tasks import lifecycle
 from multiway.tasks.grids.config import GridConfig
 from multiway.tasks.grids.model import forecast_fields, shares_of
 from multiway.tasks.grids.task import TASK, audit_grid
-from multiway.tasks.grids.writing import spread
 from multiway.tasks.protocol import OURS
 from report_pages import Page
 from tasks.grids.fields import LAND, LATITUDES, make_field, write_npz
@@ -62,7 +61,7 @@ def test_scores_are_area_weighted_errors_in_the_units_of_the_file(run):
 
 def test_the_answer_is_no_worse_on_validation_than_any_floor_and_its_weights_sum_to_one(run):
     shares = shares_of(run)
-    assert shares.shape == (3, 5) and (shares >= 0).all()
+    assert shares.shape == (3, 6) and (shares >= 0).all()
     np.testing.assert_allclose(shares.sum(1), 1, rtol=LONG32)
     errors = {(row["model"], row["split"]): row["value"] for row in run.scores if row["metric"] == "rmse"}
     best = min(value for (model, split), value in errors.items() if split == "validation" and model != OURS)
@@ -95,11 +94,11 @@ def test_validation_is_scored_by_what_was_learnt_before_it(tmp_path, run):
 
 def test_the_fields_after_the_end_are_learnt_from_all_times_and_follow_the_last(run, path):
     grid = TASK.prepare(CONFIG, path, run.state)
-    whole = spread(forecast_fields(run, grid), run.state)
+    whole = run.state.spread(forecast_fields(run, grid))
     assert np.isnan(whole[:, *LAND]).all() and np.isfinite(whole).sum() == 3 * 14
     values, alone = make_field(90), run.with_answer("climatology")
     expected = np.stack([values[(90 + lead) % 12 : 90 : 12].mean(0) for lead in range(3)])
-    np.testing.assert_allclose(spread(forecast_fields(alone, grid), run.state), expected, rtol=LONG32)
+    np.testing.assert_allclose(run.state.spread(forecast_fields(alone, grid)), expected, rtol=LONG32)
     few = TASK.prepare(CONFIG, make_short(path, 11), run.state)
     with pytest.raises(DataError, match=r"a forecast sees 12 times\. Got 11"):
         forecast_fields(run, few)

@@ -29,7 +29,7 @@ _ENTRY = r"""'(?:descr'\s*:\s*'[^']*'|fortran_order'\s*:\s*(?:True|False)|shape'
 _HEADER = re.compile(r"\{\s*(?:" + _ENTRY + r"\s*,?\s*){3}\}\s*")
 _TYPE = re.compile(r"[<>|=]?([biuf])(\d{1,2})")
 _KNOWN_TYPES = {"b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8"}
-_WORDS = re.compile(r"[<>|=]?U[1-9]\d{0,3}")
+_WORDS = re.compile(r"[<>|=]?(U[1-9]\d{0,3}|M8\[\w{1,2}\])")
 LAST_CHARACTER = 0x10FFFF
 ALL = "all"
 """The part of samples that no split is known of."""

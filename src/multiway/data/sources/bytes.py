@@ -23,8 +23,8 @@ from multiway.errors import Fix, OverBudgetError
 
 UNFOLDED, MOST_UNFOLDED = 64, 2**32
 """Times that many small files or a packed array may unfold to more than that, and the bytes where this ends."""
-SMALL, SMALL_SHEETS, SMALL_ARRAYS, TIMES = 2**26, 2**25, 2**27, 10
-"""What a small file may unfold to as text, XML and arrays, and that many times its bytes where these are more."""
+SMALL, SMALL_SHEETS, SMALL_ARRAYS, SMALL_SCANS, TIMES = 2**26, 2**25, 2**27, 3 * 2**27, 10
+"""What a small file may unfold to as text, XML, arrays and a scan, or that many times its bytes if that is more."""
 CELLS, OBJECTS = 6_000_000, 800_000
 """What a small packed text may hold: each takes a hundred bytes in memory, however few it takes in the file."""
 ZIP = b"PK\x03\x04"

@@ -43,7 +43,7 @@ from multiway.data.sources.frames import as_pandas
 from multiway.data.sources.parquet import BROKEN, Parts, holds_parts, is_parquet, read_parquet, read_parts
 from multiway.data.sources.spelling import Spelling, decide_columns, without_exports
 from multiway.data.sources.text import TextColumns, characters, names_of_text, read_text
-from multiway.errors import DataError
+from multiway.errors import DataError, Fix
 
 TEXT = "text"
 """Column of texts that come without the name of one."""
@@ -120,6 +120,10 @@ def _read_file(path: Path, options: FileOptions, findings: Findings) -> RawTable
             return _from_frame(read_parts(path, options.max_bytes, findings), findings)
     if is_line_file(path):
         return load_lines(path, options.max_bytes, findings)
+    if path.name.lower().endswith((".nii", ".nii.gz")):  # before memory is filled with its voxels
+        raise findings.fatal(
+            "text", "it is a scan by its name, and no table", ("Say so (", Fix("task", "volumes"), ").")
+        )
     try:
         with path.open("rb") as file:
             start = file.read(8)

@@ -59,6 +59,8 @@ OF_ONE, OF_EACH = (
 """How the weights of the answer come to be, for whoever reads a report: of all series in common, or of each."""
 UNKNOWN = 2.0
 """Times the doubt in a classical model that there is in another candidate: of few rows their mean is hard to beat."""
+FAR = 0.25
+"""Part of the answer's squared error on rows that it was fitted on below which a plain forecast takes its place."""
 ROUNDS = 10
 SMALLEST = 1e-2
 """Part of the mean absolute error that an error counts as at least, where squares are weighed by its inverse."""
@@ -375,10 +377,23 @@ def follow_test_rows(model: WeighedForecasts, prepared: PreparedPanel, scale: Fl
     series = np.divide(sums, cells[:, None, None], where=cells[:, None, None] > 0, out=np.zeros_like(sums))
     later = model.own.numpy().copy()  # others, the last, keep their share
     share = later[: len(ours)].sum(0) if len(ours) < len(later) else 1.0
-    later[: len(ours)] = share * _own_weights(ours, series, cells, horizon, scale)
+    weights = _own_weights(ours, series, cells, horizon, scale)
+    seen = products_of([stretch_of(test, model.fitted_for("future"))], ours, (horizon,), half_life)
+    assert seen.series is not None
+    later[: len(ours)] = share * _unless_plain(ours, weights, seen.series)
     model.later.copy_(torch.from_numpy(later))
     means = dict(zip(model.names, later.mean(1).tolist(), strict=True))
     return {name: means[name] for name in sorted(means, key=lambda name: -means[name]) if means[name] > 0}
+
+
+def _unless_plain(names: Sequence[str], weights: Floats, products: Floats) -> Floats:
+    """Weights of each series; a plain forecast has all where its squared error is less than `FAR` of the answer's."""
+    answer, chosen = np.einsum("ks,skl,ls->s", weights, products, weights), weights.copy()
+    plain = np.array([candidates()[name].is_plain for name in names])
+    errors = np.where(plain, np.diagonal(products, axis1=1, axis2=2), np.inf)
+    far = errors.min(1) < FAR * answer
+    chosen[:, far] = np.eye(len(names))[errors[far].argmin(1)].T
+    return chosen
 
 
 def _doubts(names: Sequence[str], products: Floats) -> list[float]:

@@ -209,6 +209,9 @@ class ForecastConfig(Answering):
         ),
     ] = ()
     """Countries whose public holidays are known ahead, by their codes: US, or DE-BY for a part of one."""
+    breaks: Literal["join", "keep"] = "join"
+    """Where a series changes its level or unit for good, rows before it are joined to those after it; "keep" leaves
+    them. So do covariates that vary, and others' forecasts, which are of the rows as they are."""
     candidates: Annotated[
         Outside | None,
         Flag(
@@ -391,6 +394,14 @@ class ForecastConfig(Answering):
             future=self.future, past=self.past, static=self.static, issued=self.issued, holidays=self.holidays,
             calendar=is_tried if self.calendar == "auto" else self.calendar,
         )  # fmt: skip
+
+    @property
+    def joins_breaks(self) -> bool:
+        """Whether rows before a break are joined to those after it."""
+        is_plain = (
+            not (self.future or self.past or self.candidates) and find_published_split(self.split.protocol) is None
+        )
+        return self.breaks == "join" and is_plain
 
     def group_of(self, series: int) -> int | None:
         """Series of a group of so many; None where a network sees all together."""

@@ -22,6 +22,7 @@ from multiway.errors import DataError, Fix
 from multiway.files import sha256_of
 from multiway.models.regression import Regressors
 from multiway.models.series_units import Units
+from multiway.tasks.forecasting.breaks import KEEP, Break, find_breaks, join_breaks
 from multiway.tasks.forecasting.calendar import clock_of, season_of
 from multiway.tasks.forecasting.candidate import Facts, Sizes, choose_candidates, others_in
 from multiway.tasks.forecasting.config import ForecastConfig, Roles, SplitOptions, find_published_split
@@ -90,6 +91,8 @@ class ForecastState(Config):
     """Of other columns, where some are covariates."""
     trend: Trend
     """Of the training values of every target."""
+    breaks: tuple[Break, ...] = ()
+    """Before which rows are joined to those after."""
 
     def low_for(self, use: str) -> Floats:
         """The smallest values in the rows that a use is fitted on: those of the training where nothing is refitted."""
@@ -146,6 +149,8 @@ class PreparedPanel:
     young: Series without a value in the training rows: in no window but those of test whose targets begin after the
         values that scale them.
     notes: What a reader of the scores should know about data and splits, one line each.
+    breaks: Before which rows are joined to those after.
+    start: Rows before the panel that are left out.
     """
 
     panel: Panel
@@ -157,6 +162,8 @@ class PreparedPanel:
     covariates: LearntCovariates | None = None
     young: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    breaks: tuple[Break, ...] = ()
+    start: int = 0
 
     @classmethod
     def of(cls, panel: Panel, config: ForecastConfig, rows: int | None = None) -> Self:
@@ -350,16 +357,38 @@ def prepare_panel(
     if state is not None:
         return PreparedPanel.later(read_later(config, state, source), state, config)
     panel = _read_own(config, source)
+    breaks = _find_breaks(config, panel.slice(0, rows or panel.num_rows))
     if config.updates:
         longer, told = _join(config, source, panel.columns)
         rows, panel = panel.num_rows, check_longer(panel, _read_own(config, longer, panel.frequency))
         warned = (*panel.warned, *((words,) for words in told))
         panel = dataclasses.replace(panel, notes=(*panel.notes, *told), warned=warned)
-    split = panel.slice(0, rows or panel.num_rows)
+    panel = join_breaks(panel, breaks)
+    panel = dataclasses.replace(panel, warned=(*panel.warned, *((f"{each.rule()}. ", *KEEP) for each in breaks)))
+    start = panel.row_of(breaks[0].first) if breaks and breaks[0].is_still else 0
+    rows, panel = (rows or panel.num_rows) - start, panel.slice(start, panel.num_rows)
+    split = panel.slice(0, rows)
     sized = fit_sizes(config, split)
     if "lookback" not in config.model_fields_set:
         sized = prefer_lookback(sized, split)
-    return PreparedPanel.of(panel, sized, rows)
+    return dataclasses.replace(PreparedPanel.of(panel, sized, rows), breaks=breaks, start=start)
+
+
+def _find_breaks(config: ForecastConfig, panel: Panel) -> tuple[Break, ...]:
+    """Those of the first rows, where rows are joined and this process holds all series.
+
+    Rows before which all series stand still count where those after them are enough to forecast from.
+    """
+    if not config.joins_breaks or panel.share is not None:
+        return ()
+    season = config.season or season_of(panel.frequency)
+    breaks = find_breaks(panel, season)
+    still = sorted((each for each in breaks if each.is_still), key=lambda each: panel.row_of(each.first))
+    left = panel.num_rows - panel.row_of(still[0].first) if len(still) == panel.num_variates else 0
+    horizon = config.horizon if "horizon" in config.model_fields_set else usual_horizon(left, season)
+    if left and fitting(left, horizon, None, season) is not None:
+        return tuple(still)
+    return tuple(each for each in breaks if not each.is_still)
 
 
 def _read_own(config: ForecastConfig, source: object, usual: str | None = None) -> Panel:
@@ -461,6 +490,7 @@ def read_later(config: ForecastConfig, state: ForecastState, source: object) -> 
     options = options_of_training(source, config.read, state.columns)
     roles = Roles() if state.covariates is None else state.covariates.roles.replace(static=())
     panel = later_panel(source, options, state.names, state.frequency, roles, state.columns.zone)
+    panel = join_breaks(panel, state.breaks)
     names = others_in(state.candidates)
     if config.candidates is None or not names:
         return panel
@@ -503,6 +533,7 @@ def learn_state(config: ForecastConfig, prepared: PreparedPanel) -> ForecastStat
         zeros=known_facts.zeros,
         trend=Trend.of(values),
         candidates=choose_candidates(config.answer, facts),
+        breaks=prepared.breaks,
     )
     for use, row in () if config.refit == "none" else prepared.refit_rows.items():
         state = state.with_rows(use, panel, row)

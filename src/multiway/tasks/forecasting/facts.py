@@ -47,6 +47,7 @@ class Intervals(Config):
     following: Series whose bands follow the size of recent errors.
     by_network, by_covariates: Series whose bands are as wide as the quantiles of the network, or covariates, say.
     first: The first time of the test rows, from which on errors are recent.
+    wider: What bands of the future are multiplied by, of series whose bands missed the test rows by far.
     """
 
     windows: int
@@ -55,6 +56,7 @@ class Intervals(Config):
     by_network: int = 0
     by_covariates: int = 0
     first: str = ""
+    wider: dict[str, float] = Field(default_factory=dict)
 
 
 class ShareFacts(Config):

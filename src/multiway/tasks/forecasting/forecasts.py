@@ -31,7 +31,7 @@ from multiway.tasks.forecasting.others import absent_models
 from multiway.tasks.forecasting.panel import Panel, lacking
 from multiway.tasks.forecasting.plan import window_ahead
 from multiway.tasks.forecasting.processes import join_frames
-from multiway.tasks.forecasting.refit import fit_before
+from multiway.tasks.forecasting.refit import bands_for, fit_before
 from multiway.tasks.forecasting.windows import Windows, all_windows, history_of, inputs_of, last_window
 from multiway.tasks.protocol import OURS, Context, Row
 from multiway.tasks.run import Run
@@ -274,12 +274,6 @@ def look_ahead(run: Run, panel: Panel, use: str = "future", plan: Covariates | N
             widths = bands.widths(model_of(run).fitted_for(use).spread, *inputs)[:, 0].double()
         scale = torch.from_numpy(factors_at(run, panel, bands, [panel.num_rows])[0]) * widths
     return Ahead(middle, bands, scale, written)
-
-
-def bands_for(run: Run, use: str) -> Bands:
-    """Bands of errors out of time, beside what the models expect that are fitted for a use."""
-    blocks = run.facts["intervals"]["windows"] / run.config.horizon
-    return Bands.read(run.calibration).with_spread(model_of(run).fitted_for(use).own_spread(), blocks)
 
 
 def _is_other(run: Run) -> bool:

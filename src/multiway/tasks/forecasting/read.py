@@ -24,6 +24,7 @@ from multiway.data.sources.tables import column_names
 from multiway.data.sources.times import is_day_first
 from multiway.data.sources.values import parse_numbers
 from multiway.errors import DataError, Fix, MultiwayError, warn
+from multiway.tasks.forecasting.breaks import KEEP, find_breaks
 from multiway.tasks.forecasting.calendar import in_step, season_of, zone_of
 from multiway.tasks.forecasting.config import ROLES, ForecastConfig, Roles, SplitOptions
 from multiway.tasks.forecasting.covariates import Covariates, propose_roles, read_covariates
@@ -79,6 +80,9 @@ def check_file(
             names = list(itertools.compress(panel.names, young_series(panel, borders_of(panel, split))))
             if names:
                 findings.add("young", "warning", words_on_young(names), count=len(names))
+        if not (roles.future or roles.past):
+            for each in find_breaks(panel, season_of(panel.frequency)):
+                findings.add("break", "warning", each.rule(), KEEP)
     counts = {} if panel is None else dict(zip(panel.names, _missing(panel).sum(0).tolist(), strict=True))
     return CheckReport(
         source=findings.source,

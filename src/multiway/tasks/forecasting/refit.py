@@ -4,11 +4,14 @@ import dataclasses
 from collections.abc import Sequence
 from typing import cast
 
+import numpy as np
+import torch
 from torch import nn
 
 from multiway.data.scaling import Floats
 from multiway.errors import ConfigError, Fix, MultiwayWarning, warn
 from multiway.models.weighed_forecasts import WeighedForecasts
+from multiway.tasks.forecasting.bands import POWER, WIDEST, Bands
 from multiway.tasks.forecasting.candidate import Rows, Training, candidates, refit_candidates
 from multiway.tasks.forecasting.choice import follow_test_rows
 from multiway.tasks.forecasting.encode import (
@@ -19,12 +22,16 @@ from multiway.tasks.forecasting.encode import (
     prepare_panel,
     sizes_of,
 )
+from multiway.tasks.forecasting.held_out import Stretch, errors_of
 from multiway.tasks.forecasting.networks import model_of
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.ridge import ChosenRidge
 from multiway.tasks.forecasting.windows import all_windows
 from multiway.tasks.protocol import OURS, Context
 from multiway.tasks.run import Run, digest_of
+
+WIDE, HELD = 95.0, 0.6
+"""Bands in percent whose share of the test values is looked at, and the share below which they are too narrow."""
 
 
 def take_in(run: Run, source: object, *updates: str) -> Run:
@@ -46,7 +53,7 @@ def take_in(run: Run, source: object, *updates: str) -> Run:
             ").",
         )
     config = run.config.replace(updates=(*run.config.updates, *updates))
-    rows = None if config.updates else run.prepared.rows
+    rows = None if config.updates else run.prepared.start + run.prepared.rows
     longer = dataclasses.replace(run, config=config, prepared=prepare_panel(config, source, rows=rows))
     panel, before = longer.prepared.panel, () if run.prepared is None else run.prepared.panel.warned
     if run.prepared is not None:
@@ -97,7 +104,37 @@ def refit_run(run: Run, prepared: PreparedPanel, context: Context, uses: Sequenc
         model.refits[use] = nn.ModuleDict({name: fitted.get(name, model.every[name]) for name in names})
     if "future" in uses and "test" in model.refits:
         run.facts["selection"]["later"] = follow_test_rows(model, prepared, run.state.mase_scale)
+        if run.facts["selection"]["later"]:
+            run.facts["intervals"]["wider"] = widen_bands(run, prepared)
     run.facts |= {"refit": rows, "retrained": epochs}
+
+
+def bands_for(run: Run, use: str) -> Bands:
+    """Bands of errors out of time, beside what the models expect that are fitted for a use."""
+    blocks, wider = run.facts["intervals"]["windows"] / run.config.horizon, run.facts["intervals"].get("wider")
+    bands = Bands.read(run.calibration).with_spread(model_of(run).fitted_for(use).own_spread(), blocks)
+    if use != "future" or not wider:
+        return bands
+    return bands._replace(offsets=bands.offsets * torch.tensor([wider.get(name, 1.0) for name in run.state.targets]))
+
+
+def widen_bands(run: Run, prepared: PreparedPanel) -> dict[str, float]:
+    """What bands of the future are multiplied by, of the series whose bands missed the test rows by far.
+
+    That is where bands of 95 % held less than `HELD` of the values. They go half of the way to those that would have.
+    """
+    bands, test, wider = bands_for(run, "test"), prepared.windows["test"], dict[str, float]()
+    model = model_of(run).fitted_for("test")
+    part = Stretch(test, lambda past, observed, *given: {OURS: model(past, observed, *given)})
+    low, high = (edge.double().numpy()[..., None] for edge in bands.edges([WIDE])[0])
+    errors = errors_of([part])[OURS].astype(float)
+    widths = np.maximum(np.where(errors < 0, -low, high), np.abs(errors) / WIDEST ** (1 / POWER))
+    sizes = np.divide(np.abs(errors), widths, where=widths > 0, out=np.full(errors.shape, np.nan))
+    for place in np.flatnonzero(~bands.causes["following"]):
+        seen = sizes[:, place][~np.isnan(sizes[:, place])]
+        if len(seen) and (seen <= 1).mean() < HELD:
+            wider[run.state.targets[place]] = float(np.quantile(seen, WIDE / 100) ** POWER)
+    return wider
 
 
 def drop_networks(run: Run) -> None:

@@ -236,7 +236,7 @@ def predict_split(run: Run, prepared: PreparedPanel, split: str) -> Measured:
 
     Where others' forecasts are candidates, over the windows at their cutoffs.
     """
-    bands, windows = forecasts.bands_for(run, split), prepared.windows[split]
+    bands, windows = refit.bands_for(run, split), prepared.windows[split]
     forecast = partial(forecasts.all_forecasts, run, use=split)
     if others := others_in(run.state.candidates):
         windows = where_others(windows)

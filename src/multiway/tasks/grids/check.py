@@ -47,7 +47,7 @@ class GridKind(Kind):
         try:
             with within(config.read, source):
                 cube = read_cube(config.read, source, findings, is_first=True)
-                find_flaws(cube, findings)
+                find_flaws(cube, config.read, findings)
                 facts = describe(cube)
         except Unreadable:
             pass

@@ -1,14 +1,26 @@
 """Settings of a run on grids."""
 
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from multiway.config import Flag
+from multiway.config import Flag, Plain
 from multiway.data.options import Budget, Shares, ValidationShare
-from multiway.tasks.options import Answering
-from multiway.tasks.settings import TaskSettings
+from multiway.tasks.options import (
+    AUTO,
+    Answering,
+    check_model,
+    network_fields,
+    percentages,
+    read_seconds,
+)
+from multiway.tasks.settings import Predict, TaskSettings
 from multiway.training.config import TrainingConfig
+
+NONE = "none"
+"""In place of the name of a network."""
+BY_DATA = ("context", "horizon", "channels", "features", "sizes")
+"""Fields of a network that the data set, or other settings."""
 
 
 class GridOptions(Budget):
@@ -21,10 +33,8 @@ class GridOptions(Budget):
         Flag("What its axes are, in their order: time,lat,lon or time,height,width; found if not given."),
     ] = None
     """What the axes of the variable are, one of them time."""
-    fill: Annotated[
-        float | None, Flag("Number that means missing, besides those that the file names; none if not given.")
-    ] = None
-    """A number that stands for no value."""
+    sentinels: tuple[float, ...] | None = None
+    """Numbers that mean missing, besides those that the file names; those that stand apart are refused if not given."""
     season: Annotated[
         int | None,
         Flag("Steps of a season; those of a year, or of a day for steps of hours, if not given."),
@@ -48,13 +58,15 @@ class GridSplit(Shares):
     """Times before each of these parts that are in none. No time is forecast in two parts in any case."""
 
 
-class ClosedForms(TrainingConfig):
-    """A training without steps."""
+class GridTraining(TrainingConfig):
+    """How a network is trained."""
 
-    epochs: int = 1
-    """Nothing is repeated."""
-    track: None = None
-    """Nothing is logged."""
+    batch_size: int = Field(8, ge=1)
+    """Samples of a step: a time and a member each."""
+    loss: Literal["mse"] = "mse"
+    """Squared errors by area."""
+    validation_loss: None = None
+    """That of the training."""
 
 
 class GridConfig(Answering):
@@ -68,7 +80,42 @@ class GridConfig(Answering):
     """Last times that a forecast is made from."""
     horizon: Annotated[int, Flag("Times to forecast."), Field(ge=1)] = 6
     """Times after them that are forecast."""
-    training: ClosedForms = ClosedForms()
+    model: Annotated[
+        Plain,
+        Flag(
+            'Network that corrects the floors: auto, none, or one of `multiway.list_models("*_grid_forecaster")`.',
+            key="name",
+            name="model",
+            commands=("train",),
+        ),
+    ] = Field(default_factory=dict)
+    """`name` of a network and its fields, without those that the data set; `auto` is a Higher-Order Transformer."""
+    budget: Annotated[
+        float | None,
+        Flag("Time that the network may take: 60s, 10m or 1h.", commands=("train",), read=read_seconds),
+        BeforeValidator(read_seconds),
+    ] = 200.0
+    """Seconds that the training of the network may take; it has the epochs that fit, which the run then keeps in place
+    of the budget. None leaves it as long as it needs."""
+    training: GridTraining = GridTraining()
+
+    @model_validator(mode="after")
+    def _network_fits(self) -> Self:
+        if self.model.get("name", AUTO) not in (AUTO, NONE):
+            from multiway.models import model_config  # the usual settings need no torch
+
+            check_model(self.model, AUTO, ("*_grid_forecaster",), BY_DATA)
+            model_config(str(self.model["name"]), **network_fields(self.model, sizes=(1, 1)))
+        return self
+
+
+class GridPredict(Predict):
+    """Options of `multiway predict`."""
+
+    levels: Annotated[
+        tuple[float, ...] | None,
+        Flag("Bands in percent, any: 80,95; their ends are quantiles beside the middle.", read=percentages),
+    ] = None
 
 
 GRIDS = TaskSettings(
@@ -77,4 +124,5 @@ GRIDS = TaskSettings(
     example="--data sst.nc --target sst",
     config=GridConfig,
     data="check:GRID",
+    uses={"predict": GridPredict},
 )

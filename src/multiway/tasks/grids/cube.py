@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from multiway import files
 from multiway.config import Config
+from multiway.data.checking import judge_marks
 from multiway.data.findings import Findings, Place, list_some, quote
 from multiway.data.sources.arrays import Archive
 from multiway.data.sources.bytes import check_memory
@@ -32,8 +33,6 @@ ROLES = {
 ENDINGS = (".nc", ".nc4", ".cdf", ".netcdf")
 AXES = "axes"
 """Array of a .npz that names the axes of the others."""
-LARGEST = 1e15
-"""Numbers that no field has: they stand for a missing value."""
 UNREADABLE = (OSError, ValueError, ImportError, RuntimeError, KeyError, TypeError)
 """What xarray raises where a file is none that it knows."""
 
@@ -81,9 +80,17 @@ def is_grid(source: object) -> bool:
     if path.suffix.lower() in ENDINGS or any((path / name).is_file() for name in (".zgroup", "zarr.json")):
         return True
     try:
-        return path.suffix == ".npz" and path.is_file() and AXES in Archive(path, 2**62, str(path)).names
+        archive = Archive(path, 2**62, str(path)) if path.suffix == ".npz" and path.is_file() else None
+        return archive is not None and (AXES in archive.names or _names_axes(archive))
     except DataError:
         return False
+
+
+def _names_axes(archive: Archive) -> bool:
+    """Whether an archive holds arrays for two axes or more of another one, such as `lat` and `lon` of a field."""
+    shapes = {name: archive.header(name, words=True).shape for name in archive.names}
+    lines = {name: shape[0] for name, shape in shapes.items() if len(shape) == 1 and role_of(name) != "space"}
+    return len(lines) > 1 and any(len(shape) > 2 and {*lines.values()} <= {*shape} for shape in shapes.values())
 
 
 def read_cube(options: GridOptions, source: object, findings: Findings, *, is_first: bool = False) -> Cube:
@@ -151,8 +158,7 @@ def _from_arrays(
     sizes = {name: each.size for name, each in arrays.items() if each.ndim > 1 and each.dtype.kind in "iuf"}
     name, others = choose_target(options, sizes, findings, is_first)
     values = arrays[name]
-    usual = options.axes or ("time", *(f"axis{place}" for place in range(1, values.ndim)))
-    dims = tuple(map(str, usual if named is None else named.tolist()))
+    dims = tuple(map(str, options.axes or find_names(values, arrays) if named is None else named.tolist()))
     if len(dims) != values.ndim:
         rule = f"'{quote(name)}' has {values.ndim} axes, and {len(dims)} are named: {list_some(dims)}"
         raise findings.fatal("axes", rule, f"Give one name for each in the array '{AXES}'.")
@@ -160,6 +166,22 @@ def _from_arrays(
     found = {dim: role_of(dim) for dim in dims}
     parts = {"source": label, "name": name, "others": others}
     return arrange(options, values, found, known, str(units.flat[0]), findings, **parts)
+
+
+def find_names(values: NDArray[Any], arrays: Mapping[str, NDArray[Any]]) -> Sequence[str]:
+    """Names of the axes by arrays that are as long and called as axes are; else the first is time.
+
+    Axes of one length have names in the order of the file.
+    """
+    lines = {name: each.size for name, each in arrays.items() if each.ndim == 1 and role_of(name) != "space"}
+    names = [f"axis{place}" for place in range(values.ndim)]
+    for name, size in lines.items():
+        at = next((place for place, own in enumerate(values.shape) if own == size and names[place] not in lines), None)
+        if at is not None:
+            names[at] = name
+    if "time" not in map(role_of, names) and names[0] not in lines:
+        names[0] = "time"
+    return names
 
 
 def choose_target(
@@ -205,8 +227,8 @@ def arrange(
     moved = np.moveaxis(values, first, 0).astype(np.float64)
     if len(times) != len(moved):
         raise findings.fatal("times", f"there are {len(times)} times for {len(moved)} fields", "Write as many.")
-    if options.fill is not None:
-        moved[moved == options.fill] = np.nan
+    if options.sentinels:
+        moved[np.isin(moved, options.sentinels)] = np.nan
     space = [place for place in range(len(dims)) if place != first]
     axes = tuple(
         Axis(name=dims[at], role=roles[at], size=values.shape[at], values=numbers_of(known.get(dims[at])))
@@ -223,16 +245,15 @@ def numbers_of(values: NDArray[Any] | None) -> Sequence[float] | None:
     return tuple(np.asarray(values, np.float64).tolist()) if is_number else None
 
 
-def find_flaws(cube: Cube, findings: Findings) -> None:
+def find_flaws(cube: Cube, options: GridOptions, findings: Findings) -> None:
     """What is wrong with a grid: fill values that nobody named, gaps, and times that do not follow each other."""
     values, known = cube.values, np.isfinite(cube.values)
     if len(cube.times) < 3 or not known.any():
         rule = f"three times or more are needed, with values. Got {len(cube.times)}, {known.sum()} values"
         raise findings.fatal("missing", rule, "Give more.")
-    largest = float(np.nanmax(np.abs(values)))
-    if largest > LARGEST:
-        rule = f"{(np.abs(values) > LARGEST).sum():,} values are as large as {largest:g}, which no field has"
-        findings.add("huge", "error", rule, ("Say that it means missing (", Fix("read.fill", largest), ")."))
+    if endless := int(np.isinf(values).sum()):
+        findings.add("infinite", "error", f"{endless:,} values are infinite", "Correct them, or make them NaN.")
+    judge_marks([(cube.name, values.ravel())], options.sentinels, findings)
     words, wrong = cube.times.words(), cube.times.step()[1].tolist()
     if wrong:
         places = [Place(row=row, unit="row", detail=f"{words[row - 1]} and then {words[row]}") for row in wrong]
@@ -245,4 +266,4 @@ def find_flaws(cube: Cube, findings: Findings) -> None:
         rule = f"{gaps:,} values of cells that have others are missing ({share:.1%}); a forecast takes the last known"
         findings.add("gaps", "note" if share < 0.5 else "warning", rule)
     if np.nanmin(values) == np.nanmax(values):
-        findings.add("constant", "error", f"all values are {largest:g}", "Give another variable.")
+        findings.add("constant", "error", f"all values are {np.nanmin(values):g}", "Give another variable.")

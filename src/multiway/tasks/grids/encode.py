@@ -1,6 +1,7 @@
 """A grid as the floors take it: cells side by side, their weights, phases and parts; and what a run keeps of it."""
 
 import dataclasses
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -57,6 +58,42 @@ class GridState(Config):
         """The units behind a number."""
         return f" {self.units}" if self.units else ""
 
+    @property
+    def layout(self) -> tuple[tuple[int, ...], ...]:
+        """Axes that are members, those that are channels, and rows and columns: latitude and longitude, or the last."""
+        roles = [axis.role for axis in self.axes]
+        others = [place for place, role in enumerate(roles) if role != "member"]
+        space = [place for place in others if roles[place] not in ("level", "channel")]
+        plane = (space if len(space) > 1 else others)[-2:]
+        if {"lat", "lon"} <= {*roles}:
+            plane = [roles.index("lat"), roles.index("lon")]
+        members = tuple(place for place in range(len(roles)) if place not in others)
+        return members, tuple(place for place in others if place not in plane), tuple(plane)
+
+    @property
+    def planes(self) -> tuple[int, ...]:
+        """Members, channels, rows and columns."""
+        members, channels, plane = ([self.axes[place].size for place in places] for places in self.layout)
+        return math.prod(members), math.prod(channels), *([1, 1, *plane][-2:])
+
+    def spread(self, fields: NDArray[np.floating]) -> NDArray[np.float32]:
+        """Fields `(*leads, cells)` on the grid, `(*leads, *space)`; NaN where there is no cell."""
+        mask = self.mask
+        whole = np.full((*fields.shape[:-1], *mask.shape), np.nan, np.float32)
+        whole[..., mask] = fields
+        return whole
+
+    def to_planes(self, fields: NDArray[np.floating]) -> NDArray[np.float32]:
+        """Fields `(leads, cells)` as `(leads, members, channels, rows, columns)`; NaN where there is no cell."""
+        order = [1 + place for places in self.layout for place in places]
+        return self.spread(fields).transpose(0, *order).reshape(len(fields), *self.planes)
+
+    def from_planes(self, planes: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Undo `to_planes`."""
+        order = [place for places in self.layout for place in places]
+        whole = planes.reshape(len(planes), *(self.axes[place].size for place in order))
+        return whole.transpose(0, *(1 + np.argsort(order)))[:, self.mask]
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class PreparedGrid:
@@ -99,7 +136,7 @@ def read_sound(config: GridConfig, source: object) -> tuple[Cube, tuple[str, ...
 
     def read(findings: Findings) -> Cube:
         cube = read_cube(config.read, source, findings)
-        find_flaws(cube, findings)
+        find_flaws(cube, config.read, findings)
         notes.extend(findings.remarks())
         return cube
 

@@ -1,6 +1,6 @@
-"""The floors of a grid as a module whose numbers are stored, and what they say of a part."""
+"""The floors of a grid and its network as a module whose numbers are stored, and what they say of a part."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -8,45 +8,94 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from multiway.errors import DataError
+from multiway.errors import ConfigError, DataError
+from multiway.tasks.grids.bands import PERCENTAGES, SHOWN, find_radii, learn_band, share_held
+from multiway.tasks.grids.config import GridConfig
 from multiway.tasks.grids.encode import GridState, PreparedGrid
-from multiway.tasks.grids.floors import Fitted, Floats, fit_floors, forecast_floors
-from multiway.tasks.protocol import OURS
+from multiway.tasks.grids.floors import Fitted, Floats, forecast_floors
+from multiway.tasks.grids.network import (
+    Frames,
+    build_network,
+    correct_fields,
+    frames_of,
+    learn_crosswise,
+    learn_floors,
+    list_candidates,
+    weigh_error,
+)
+from multiway.tasks.options import hold_levels
+from multiway.tasks.protocol import OURS, Context
 from multiway.tasks.run import Run
+from multiway.training import History, TrainingConfig, train
 
 LEAST = 0.005
 """Share from which on a floor is named."""
 
 
 class GridFloors(nn.Module):
-    """Everything that the floors know of some times, and the share of each floor in the answer to each lead.
+    """Everything that the floors know of some times, a network that corrects them, and their shares in the answer.
 
-    Nothing of it has a gradient: `fit_floors` has closed forms for all.
+    Nothing but the network has a gradient: `fit_floors` has closed forms for all else.
     """
 
-    def __init__(self, state: GridState, horizon: int) -> None:
+    def __init__(self, config: GridConfig, state: GridState) -> None:
         super().__init__()
-        cells, modes = sum(state.runs[::2]), state.modes
+        cells, modes, horizon = sum(state.runs[::2]), state.modes, config.horizon
+        self.network = build_network(config, state)
         sizes = {
             "climatology": (state.period, cells),
             "damping": (horizon, cells),
             "patterns": (modes, cells),
             "maps": (horizon, modes, modes),
-            "shares": (horizon, len(state.floors)),
+            "base": (horizon, len(state.floors)),
+            "scales": (state.planes[1],),
+            "shares": (horizon, len(list_candidates(config, state))),
+            "spread": (horizon, cells),
+            "reach": (horizon, len(PERCENTAGES)),
         }
         for name, shape in sizes.items():
             self.register_parameter(name, nn.Parameter(torch.zeros(shape), requires_grad=False))
 
     def fit(self, grid: PreparedGrid, stop: int, horizon: int) -> None:
         """Learn from the first times of a grid, in place."""
-        for name, values in learn_floors(grid, stop, horizon)._asdict().items():
-            self.get_parameter(name).data = torch.from_numpy(values).float()
+        for name, values in learn_floors(grid, grid.values[:stop], horizon)._asdict().items():
+            self.keep(name, values)
+
+    def keep(self, name: str, values: Floats) -> None:
+        """Take what was learnt under a name."""
+        self.get_parameter(name).data = torch.from_numpy(values).float()
+
+    def numbers(self, name: str) -> Floats:
+        """What was learnt under a name, in float64."""
+        values: Floats = self.get_parameter(name).double().numpy()
+        return values
+
+    def radii(self, level: float) -> Floats:
+        """Half widths of the answer's band of a level in percent, `(leads, cells)`."""
+        return find_radii(self.numbers("spread"), self.numbers("reach"), level)
+
+    def correct(self, grid: PreparedGrid, origins: NDArray[np.int64], floors: Fitted) -> Floats | None:
+        """Fields of the network after some times, `(origins, leads, cells)`; None without one."""
+        if self.network is None:
+            return None
+        own = {"base": self.numbers("base"), "scales": self.numbers("scales")}
+        return correct_fields(self.network, Frames(grid=grid, floors=[floors], origins=origins, part=(0, 0), **own))
 
 
-def learn_floors(grid: PreparedGrid, stop: int, horizon: int) -> Fitted:
-    """What the floors know of the first times of a grid."""
-    how = {"period": grid.state.period, "horizon": horizon, "modes": grid.state.modes}
-    return fit_floors(grid.values[:stop], grid.phases[:stop], grid.weights, **how)
+def train_network(module: GridFloors, grid: PreparedGrid, training: TrainingConfig, context: Context) -> History:
+    """Train the network on what floors leave that do not know it; validation keeps its best weights."""
+    assert module.network is not None
+    stop, base, scales = grid.borders["train"][1], module.numbers("base"), module.numbers("scales")
+    return train(
+        module.network,
+        weigh_error,
+        frames_of(grid, "train", learn_crosswise(grid, stop, len(base)), base, scales),
+        frames_of(grid, "validation", [read_floors(dict(module.named_parameters()))], base, scales),
+        training,
+        run=context.own_folder(),
+        progress=context.progress,
+        callbacks=context.callbacks,
+    )
 
 
 def read_floors(tensors: dict[str, Tensor]) -> Fitted:
@@ -55,15 +104,17 @@ def read_floors(tensors: dict[str, Tensor]) -> Fitted:
 
 
 class Measured(NamedTuple):
-    """Errors of the floors on a part.
+    """Errors of the candidates on a part: the floors, and the network where there is one.
 
-    products: By lead, inner products of the floors' weighted errors at each time, `(times, floors, floors)`.
-    shares: Of the floors in the answer to each lead, `(leads, floors)`.
+    products: By lead, inner products of their weighted errors at each time, `(times, candidates, candidates)`.
+    shares: Of each in the answer to each lead, `(leads, candidates)`.
+    coverage: Share of the values in the band of each level.
     """
 
-    floors: Sequence[str]
+    names: Sequence[str]
     products: list[Floats]
     shares: NDArray[np.float64]
+    coverage: Mapping[float, float]
 
     def squares(self, weights: Floats) -> Floats:
         """Mean squared error of a blend by lead."""
@@ -71,36 +122,68 @@ class Measured(NamedTuple):
         return np.array([np.einsum("i,ij,j->", each, products.mean(0), each) for each, products in pairs])
 
     def errors(self) -> dict[str, Floats]:
-        """Root mean squared error by lead: of the answer, and of every floor."""
-        alone = np.eye(len(self.floors))[:, None].repeat(len(self.shares), axis=1)
-        every = {OURS: self.shares, **dict(zip(self.floors, alone, strict=True))}
+        """Root mean squared error by lead: of the answer, and of every candidate."""
+        alone = np.eye(len(self.names))[:, None].repeat(len(self.shares), axis=1)
+        every = {OURS: self.shares, **dict(zip(self.names, alone, strict=True))}
         return {name: np.sqrt(self.squares(weights)) for name, weights in every.items()}
 
 
-def measure_floors(fitted: Fitted, grid: PreparedGrid, part: str, horizon: int) -> list[Floats]:
-    """Inner products of the floors' errors at each time of a part and lead, weighted by area over known cells."""
-    past, names = grid.past, grid.state.floors
-    products = []
-    for lead in range(1, horizon + 1):
-        start, stop = grid.borders[part]
+def list_errors(module: GridFloors, grid: PreparedGrid, part: str, *, alone: bool = False) -> Iterator[Floats]:
+    """By lead, errors of the candidates at each time of a part, `(times, candidates, cells)`; NaN of what is unknown.
+
+    alone: Leave the network out.
+    """
+    fitted, past, names = read_floors(dict(module.named_parameters())), grid.past, grid.state.floors
+    start, stop = grid.borders[part]
+    first = max(start - len(fitted.damping), 0)
+    network = None if alone else module.correct(grid, np.arange(first, stop - 1), fitted)
+    for lead in range(1, len(fitted.damping) + 1):
         rows = np.arange(max(start, lead), stop)
-        truth = grid.values[rows]
-        known = np.isfinite(truth)
-        weights = np.where(known, grid.weights, 0.0)
-        seen = weights.sum(1)
-        scale = np.sqrt(weights / np.maximum(seen, 1e-300)[:, None])
         found = forecast_floors(fitted, past, rows - lead, lead)
-        errors = np.stack([scale * np.where(known, found[name] - truth, 0.0) for name in names], axis=1)
-        products.append((errors @ errors.swapaxes(1, 2))[seen > 0])
+        every = [found[name] for name in names]
+        if network is not None:
+            every.append(network[rows - lead - first, lead - 1])
+        yield np.stack(every, axis=1) - grid.values[rows, None]
+
+
+def measure_errors(module: GridFloors, grid: PreparedGrid, part: str, *, alone: bool = False) -> list[Floats]:
+    """Inner products of the candidates' errors at each time and lead, weighted by area over known cells."""
+    products = []
+    for errors in list_errors(module, grid, part, alone=alone):
+        weights = np.where(np.isfinite(errors[:, 0]), grid.weights, 0.0)
+        seen = weights.sum(1)
+        scaled = np.nan_to_num(errors) * np.sqrt(weights / np.maximum(seen, 1e-300)[:, None])[:, None]
+        products.append((scaled @ scaled.swapaxes(1, 2))[seen > 0])
     return products
 
 
-def blend_fields(fitted: Fitted, grid: PreparedGrid, origin: int, shares: Floats) -> Floats:
+def keep_bands(module: GridFloors, grid: PreparedGrid, shares: Floats) -> None:
+    """Learn the bands of a blend from its errors on validation."""
+    pairs = zip(shares, list_errors(module, grid, "validation"), strict=True)
+    bands = [learn_band(np.einsum("c,tcx->tx", weights, errors), grid.weights) for weights, errors in pairs]
+    for name, values in zip(("spread", "reach"), zip(*bands, strict=True), strict=True):
+        module.keep(name, np.stack(values))
+
+
+def measure_coverage(module: GridFloors, grid: PreparedGrid, part: str, shares: Floats) -> dict[float, float]:
+    """Share of the known values of a part, by area over all leads, in the band of each level in percent."""
+    radii = {level: module.radii(level) for level in SHOWN}
+    sums = {level: np.zeros(2) for level in SHOWN}
+    for lead, (weights, errors) in enumerate(zip(shares, list_errors(module, grid, part), strict=True)):
+        off = np.einsum("c,tcx->tx", weights, errors)
+        for level in SHOWN:
+            sums[level] += share_held(off, radii[level][lead], grid.weights).sum(1)
+    return {level: float(held / max(whole, 1e-300)) for level, (held, whole) in sums.items()}
+
+
+def blend_fields(module: GridFloors, fitted: Fitted, grid: PreparedGrid, origin: int, shares: Floats) -> Floats:
     """The answer for every lead after one time, `(leads, cells)`."""
-    past, fields = grid.past, []
+    past, names, origins, fields = grid.past, grid.state.floors, np.array([origin]), []
+    network = module.correct(grid, origins, fitted) if shares[:, len(names) :].any() else None
     for lead, weights in enumerate(shares, start=1):
-        found = forecast_floors(fitted, past, np.array([origin]), lead)
-        fields.append(sum(weight * found[name][0] for name, weight in zip(grid.state.floors, weights, strict=True)))
+        found = forecast_floors(fitted, past, origins, lead)
+        every = [found[name][0] for name in names] + ([] if network is None else [network[0, lead - 1]])
+        fields.append(sum(weight * field for field, weight in zip(every, weights, strict=False)))
     return np.stack(fields)
 
 
@@ -111,12 +194,13 @@ def module_of(run: Run) -> GridFloors:
     return module
 
 
-def shares_of(run: Run) -> Floats:
-    """Share of each floor in the answer to each lead; of one that was named by hand, all of it."""
-    shares: Floats = module_of(run).get_parameter("shares").double().numpy()
-    if run.answer.name == OURS:
+def shares_of(run: Run, answer: str | None = None) -> Floats:
+    """Share of each candidate in the answer to each lead; of one that was named by hand, all of it."""
+    shares, answer = module_of(run).numbers("shares"), answer or run.answer.name
+    if answer == OURS:
         return shares
-    return np.tile(np.eye(len(run.state.floors))[run.state.floors.index(run.answer.name)], (len(shares), 1))
+    names = list_candidates(run.config, run.state)
+    return np.tile(np.eye(len(names))[names.index(answer)], (len(shares), 1))
 
 
 def in_words(floors: Sequence[str], shares: Floats) -> str:
@@ -125,13 +209,27 @@ def in_words(floors: Sequence[str], shares: Floats) -> str:
     return " and ".join(f"{share:.0%} {name}" for share, name in ranked if share >= LEAST)
 
 
-def forecast_fields(run: Run, prepared: PreparedGrid) -> Floats:
-    """The answer after the last time, `(leads, cells)`.
+def forecast_fields(run: Run, prepared: PreparedGrid, levels: Sequence[float] = ()) -> Floats:
+    """The answer after the last time, `(leads, cells)`; with levels its quantiles, `(quantiles, leads, cells)`.
 
     Raises:
         DataError: There are fewer times than a forecast sees.
+        ConfigError: Bands of another model than the one that answers are wanted.
     """
-    times, context = len(prepared.values), run.config.context
+    times, context, module = len(prepared.values), run.config.context, module_of(run)
     if times < context:
         raise DataError(f"{prepared.source}: a forecast sees {context} times. Got {times}. Give more of the past.")
-    return blend_fields(read_floors(run.calibration), prepared, times - 1, shares_of(run))
+    fields = blend_fields(module, read_floors(run.calibration), prepared, times - 1, shares_of(run))
+    if not levels:
+        return fields
+    hold_levels("predict", levels)
+    if run.answer.name != run.facts["banded"]:
+        raise ConfigError(f"predict: bands are those of {run.facts['banded']}. Leave out model, or the levels.")
+    radii = [module.radii(level) for level in sorted(levels)]
+    return np.stack([*(fields - each for each in radii[::-1]), fields, *(fields + each for each in radii)])
+
+
+def quantiles_of(levels: Sequence[float]) -> list[float]:
+    """Shares below the ends of bands and the middle, in rising order."""
+    tails = [each / 200 for each in sorted(levels)]
+    return [*(0.5 - each for each in tails[::-1]), 0.5, *(0.5 + each for each in tails)]

@@ -11,7 +11,7 @@ from multiway.report.sections import Images, PagePart, Picture, Section, Table, 
 from multiway.tasks import pages
 from multiway.tasks.grids.encode import GridState, PreparedGrid
 from multiway.tasks.grids.model import blend_fields, in_words, module_of, read_floors, shares_of
-from multiway.tasks.grids.writing import spread
+from multiway.tasks.grids.network import list_candidates
 from multiway.tasks.lifecycle import if_there, reread
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
@@ -37,15 +37,14 @@ def draw_map(values: NDArray[np.float64], low: float, high: float) -> NDArray[np
 
 
 def plane_of(state: GridState, field: NDArray[np.float32]) -> NDArray[np.float64] | None:
-    """A field along latitude and longitude, else along its last two axes; north is up, and the first of the others."""
-    roles = [axis.role for axis in state.axes]
-    if len(roles) < 2:
+    """A field along rows and columns of the state's layout; north is up, and the first of all other axes is shown."""
+    members, channels, shown = state.layout
+    if len(shown) < 2:
         return None
-    shown = [roles.index("lat"), roles.index("lon")] if {"lat", "lon"} <= {*roles} else [len(roles) - 2, len(roles) - 1]
-    others = tuple(place for place in range(len(roles)) if place not in shown)
-    plane: NDArray[np.float64] = np.transpose(field, (*others, *shown))[(0,) * len(others)].astype(np.float64)
-    known = state.axes[shown[0]].values
-    return plane[::-1] if known is not None and roles[shown[0]] == "lat" and known[0] < known[-1] else plane
+    planes = np.transpose(field, (*members, *channels, *shown))
+    plane: NDArray[np.float64] = planes[(0,) * len(members + channels)].astype(np.float64)
+    axis = state.axes[shown[0]]
+    return plane[::-1] if axis.role == "lat" and axis.values is not None and axis.values[0] < axis.values[-1] else plane
 
 
 def field_part(run: Run) -> PagePart:
@@ -65,16 +64,17 @@ def field_part(run: Run) -> PagePart:
 def field_pictures(run: Run, prepared: PreparedGrid) -> Iterator[Picture]:
     """The truth, and for two leads answer and error."""
     state, last, horizon = run.state, len(prepared.values) - 1, run.config.horizon
-    truth = plane_of(state, spread(prepared.values[-1:], state)[0])
+    truth = plane_of(state, state.spread(prepared.values[-1:])[0])
     if truth is None or not np.isfinite(truth).any():
         return
-    fitted, shares = read_floors(dict(module_of(run).named_parameters())), shares_of(run)
+    module, shares = module_of(run), shares_of(run)
+    fitted = read_floors(dict(module.named_parameters()))
     low, high = float(np.nanmin(truth)), float(np.nanmax(truth))
     scale, when = f"{low:.4g} to {high:.4g}{state.suffix}", prepared.cube.times.words()[-1]
     yield Picture(f"Truth, {when}", [colour_png(draw_map(truth, low, high))], scale)
     for lead in dict.fromkeys((1, horizon)):
-        field = blend_fields(fitted, prepared, last - lead, shares)[lead - 1 : lead]
-        answer = plane_of(state, spread(field, state)[0])
+        field = blend_fields(module, fitted, prepared, last - lead, shares)[lead - 1 : lead]
+        answer = plane_of(state, state.spread(field)[0])
         assert answer is not None
         off = answer - truth
         reach = float(np.nanmax(np.abs(off)))
@@ -84,16 +84,17 @@ def field_pictures(run: Run, prepared: PreparedGrid) -> Iterator[Picture]:
 
 
 def lead_table(run: Run) -> Table:
-    """Test error of the answer and of every floor by lead, and what the answer is made of."""
+    """Test error of the answer and of every candidate by lead, and what the answer is made of."""
     rows = run.tables["errors"].query("split == 'test'")
-    names, scores = (OURS, *run.state.floors), SUBJECT.scores([run])
+    candidates = list_candidates(run.config, run.state)
+    names, scores = (OURS, *candidates), SUBJECT.scores([run])
     decimals = text.decimals_for(rows[f"rmse_{OURS}"])
     cells = [
         [str(row["lead"]), *(text.number(float(row[f"rmse_{name}"]), decimals) for name in names)]
         for row in rows.to_dict("records")
     ]
     for row, shares in zip(cells, rows.filter(like="share_").to_numpy(), strict=True):
-        row.append(scores.name_models(in_words(run.state.floors, shares)))
+        row.append(scores.name_models(in_words(candidates, shares)))
     heads = ["Lead", *(scores.name(name) for name in names), "Made of"]
     return Table(title="RMSE by lead on the test times", columns=heads, rows=cells)
 

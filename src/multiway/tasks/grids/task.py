@@ -15,42 +15,57 @@ from multiway.data.matching import Far, far_columns
 from multiway.errors import ConfigError, Fix
 from multiway.tasks.answers import Answer
 from multiway.tasks.choice import Choice, choice_of_settings
+from multiway.tasks.grids.bands import SHOWN
 from multiway.tasks.grids.config import GRIDS, GridConfig
 from multiway.tasks.grids.encode import GridState, PreparedGrid, prepare_grid
+from multiway.tasks.grids.floors import Fitted as Floors
 from multiway.tasks.grids.floors import Floats, blend_weights
 from multiway.tasks.grids.model import (
     GridFloors,
     Measured,
     forecast_fields,
     in_words,
-    learn_floors,
-    measure_floors,
+    keep_bands,
+    measure_coverage,
+    measure_errors,
     module_of,
+    quantiles_of,
     read_floors,
+    shares_of,
+    train_network,
 )
-from multiway.tasks.grids.writing import FIELDS, spread, write_fields
+from multiway.tasks.grids.network import find_scales, learn_floors, list_candidates, settle_network
+from multiway.tasks.grids.writing import FIELDS, write_fields
 from multiway.tasks.lifecycle import data_of
 from multiway.tasks.options import AUTO
-from multiway.tasks.protocol import OURS, SPLITS, VALIDATION, Context, Metric, Row, Task
+from multiway.tasks.protocol import OURS, SPLITS, VALIDATION, Context, Fitted, Metric, Row, Task
 from multiway.tasks.run import Run
 
 
-def fit_model(run: Run, name: str, prepared: PreparedGrid, context: Context) -> Plain:
-    """Learn the floors from the training times."""
-    module_of(run).fit(prepared, prepared.borders["train"][1], run.config.horizon)
-    return {"modes": run.state.modes, "period": run.state.period, "cells": prepared.values.shape[1]}
+def fit_model(run: Run, name: str, prepared: PreparedGrid, context: Context) -> Fitted:
+    """Learn the floors from the training times, then the network: to correct the blend that validation prefers."""
+    module, stop = module_of(run), prepared.borders["train"][1]
+    module.fit(prepared, stop, run.config.horizon)
+    products = measure_errors(module, prepared, "validation", alone=True)
+    module.keep("base", np.stack([blend_weights(each) for each in products]))
+    if module.network is None:
+        return {"modes": run.state.modes, "period": run.state.period, "cells": prepared.values.shape[1]}
+    module.keep("scales", find_scales(prepared, stop, read_floors(dict(module.named_parameters()))))
+    return train_network(module, prepared, run.config.training, context)
 
 
 def choose_answer(run: Run, prepared: PreparedGrid, *, refit: bool = True) -> Choice:
     """A blend or a floor for each lead, by the times of validation; or the floor that the settings name."""
-    module, floors = module_of(run), run.state.floors
-    found = predict_split(run, prepared, "validation")
-    shares = np.stack([blend_weights(products) for products in found.products])
-    module.get_parameter("shares").data = torch.from_numpy(shares).float()
+    module, floors = module_of(run), list_candidates(run.config, run.state)
+    products = run.once(prepared, "validation", lambda: measure_errors(module, prepared, "validation"))
+    shares = np.stack([blend_weights(each) for each in products])
+    module.keep("shares", shares)
+    run.facts["banded"] = OURS if run.config.answer in (AUTO, OURS) else run.config.answer
+    keep_bands(module, prepared, shares_of(run, run.facts["banded"]))
     if run.config.answer not in (AUTO, OURS):
         return choice_of_settings(run.config.answer)
-    pooled = {name: pool(each) for name, each in found._replace(shares=shares).errors().items()}
-    best, count = min(floors, key=lambda name: pooled[name]), len(found.products[0])
+    pooled = {name: pool(each) for name, each in Measured(floors, products, shares, {}).errors().items()}
+    best, count = min(floors, key=lambda name: pooled[name]), len(products[0])
     reason = f", {in_words(floors, shares[0])} at lead 1"
     reason += f", {in_words(floors, shares[-1])} at lead {len(shares)}" if len(shares) > 1 else ""
     against = f"{pooled[OURS]:.3g}{run.state.suffix} against {pooled[best]:.3g} of {best}"
@@ -70,30 +85,28 @@ def refit_floors(run: Run, prepared: PreparedGrid, context: Context) -> None:
 
 def learn_all(run: Run, prepared: PreparedGrid) -> dict[str, torch.Tensor]:
     """What the floors know of all times, those of the test too: for forecasts beyond them alone, and for no score."""
-    fitted = learn_floors(prepared, len(prepared.values), run.config.horizon)
+    fitted = learn_floors(prepared, prepared.values, run.config.horizon)
     return {name: torch.from_numpy(each).float() for name, each in fitted._asdict().items()}
 
 
 def predict_split(run: Run, prepared: PreparedGrid, split: str) -> Measured:
     """Errors of every floor on a part; of validation by what was learnt before it."""
-    module = module_of(run)
-
-    def measure() -> list[Floats]:
-        return measure_floors(read_floors(dict(module.named_parameters())), prepared, split, run.config.horizon)
-
-    return Measured(
-        run.state.floors, run.once(prepared, split, measure), module.get_parameter("shares").double().numpy()
-    )
+    module, names = module_of(run), list_candidates(run.config, run.state)
+    products = run.once(prepared, split, lambda: measure_errors(module, prepared, split))
+    coverage = measure_coverage(module, prepared, split, shares_of(run, run.facts["banded"]))
+    return Measured(names, products, module.numbers("shares"), coverage)
 
 
 def score_split(run: Run, predictions: Measured, split: str) -> list[Row]:
-    """Root mean squared error of the answer and of every floor, over all leads and at each."""
+    """Root mean squared error of the answer and of every candidate, over all leads and at each."""
     rows: list[Row] = []
     for name, errors in predictions.errors().items():
         by_lead = {f"rmse_{lead}": float(each) for lead, each in enumerate(errors, start=1)}
         own = {"model": name, "split": split, "low": None, "high": None}
         rows += [{**own, "metric": metric, "value": each} for metric, each in {"rmse": pool(errors), **by_lead}.items()]
-    return rows
+    own = {"model": run.facts["banded"], "split": split, "low": None, "high": None}
+    bands = predictions.coverage.items()
+    return rows + [{**own, "metric": f"coverage_{level:g}", "value": share} for level, share in bands]
 
 
 def list_metrics(config: GridConfig) -> tuple[Metric, ...]:
@@ -103,14 +116,18 @@ def list_metrics(config: GridConfig) -> tuple[Metric, ...]:
         Metric(name=f"rmse_{lead}", title=f"RMSE, lead {lead}", higher=False, decimals=None, detail=lead not in shown)
         for lead in range(1, config.horizon + 1)
     ]
-    return (Metric(name="rmse", title="RMSE", higher=False, decimals=None), *by_lead)
+    bands = [
+        Metric(name=f"coverage_{level:g}", title=f"In the band of {level:g} %", higher=None, detail=True)
+        for level in SHOWN
+    ]
+    return (Metric(name="rmse", title="RMSE", higher=False, decimals=None), *by_lead, *bands)
 
 
 def list_tables(run: Run, predictions: Measured, split: str) -> dict[str, pd.DataFrame]:
-    """Errors by lead, and the share of each floor in the answer to it."""
+    """Errors by lead, and the share of each candidate in the answer to it."""
     leads = {"split": split, "lead": np.arange(1, len(predictions.shares) + 1)}
     errors = {f"rmse_{name}": each for name, each in predictions.errors().items()}
-    shares = {f"share_{name}": predictions.shares[:, place] for place, name in enumerate(predictions.floors)}
+    shares = {f"share_{name}": predictions.shares[:, place] for place, name in enumerate(predictions.names)}
     return {"errors": pd.DataFrame({**leads, **errors, **shares})}
 
 
@@ -140,7 +157,7 @@ def find_far(run: Run, later: PreparedGrid) -> Sequence[Far]:
 
 def check_stored(run: Run) -> None:
     """What was learnt of all times fits what was scored."""
-    own = {name: each.shape for name, each in module_of(run).named_parameters() if name != "shares"}
+    own = {name: module_of(run).get_parameter(name).shape for name in Floors._fields}
     found = {name: each.shape for name, each in run.calibration.items()}
     if own != found:
         raise ValueError(f"floors of {found} in place of {own}")
@@ -154,9 +171,10 @@ def answer_grid(run: Run, data: str | None, out: Path | None, options: Plain) ->
     files.add_input(source)
     prepared = prepare_grid(run.config, source, run.state)
     told = run.check_far(prepared, prepared.source, far=bool(options.get("far")))
-    whole = spread(forecast_fields(run, prepared), run.state)
+    levels: tuple[float, ...] = options.get("levels") or ()
+    whole = run.state.spread(forecast_fields(run, prepared, levels))
     times = prepared.cube.times.later(run.state.step, run.config.horizon)
-    write_fields(prepared.cube, whole, times, out)
+    write_fields(prepared.cube, whole, times, out, quantiles_of(levels) if levels else ())
     words = times.words()
     return Answer(files=(out,), notes=(*told, f"{len(words)} fields from {words[0]} to {words[-1]}:"))
 
@@ -185,8 +203,9 @@ TASK = Task(
     prepare=prepare_grid,
     audit=audit_grid,
     names=lambda config, state: (OURS,),
-    answers=lambda config, state: (OURS, *state.floors),
-    build=lambda config, state, name: GridFloors(state, config.horizon),
+    settle=settle_network,
+    answers=lambda config, state: (OURS, *list_candidates(config, state)),
+    build=lambda config, state, name: GridFloors(config, state),
     fit=fit_model,
     choose=choose_answer,
     refit=refit_floors,

@@ -19,6 +19,7 @@ from multiway.data.sources.scans.cases import Cases, CutMask, Scans
 from multiway.data.sources.scans.checking import (
     check_scans,
     describe_scans,
+    holds_named_arrays,
     lists_masks,
     looks_like_volumes,
     settings_for,
@@ -246,7 +247,8 @@ def warn_of_other_voxels(cases: Cases, trained: Spacings | None) -> None:
 
 
 SCANS = SampleKind(
-    recognises=are_scans,
+    recognises=lambda source: are_scans(source) and not holds_named_arrays(source),
+    could_take=lambda source, *, is_chosen=False: holds_named_arrays(source) and are_scans(source),
     proposal=propose_settings,
     read=read_labelled,
     label=name_arrays,

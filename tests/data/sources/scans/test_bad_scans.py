@@ -210,6 +210,10 @@ def test_a_gzip_bomb_is_refused_by_its_header(tmp_path):
         read_volume(tmp_path / "x.nii.gz")
     with pytest.raises(DataError, match=r"declares 8,000,000,000 bytes of values and the file holds at most \d{2,3},"):
         read_volume(tmp_path / "x.nii.gz", max_bytes=10**12)
+    raw[42:48] = struct.pack("<3h", 512, 512, 1600)  # what a small file may unfold to is less than any may
+    (tmp_path / "y.nii.gz").write_bytes(gzip.compress(bytes(raw) + np.random.default_rng(0).bytes(2**19)))
+    with pytest.raises(DataError, match=r"may take 402,653,184 bytes.*read\.max_bytes=419430400"):
+        read_volume(tmp_path / "y.nii.gz")
     (tmp_path / "x.nii.gz").write_bytes(gzip.compress(bytes(raw))[:-30])
     with pytest.raises(DataError, match=r"x\.nii\.gz: it "):
         read_volume(tmp_path / "x.nii.gz")

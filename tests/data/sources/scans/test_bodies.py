@@ -1,6 +1,7 @@
 """What a size leaves of scans, and what a check proposes: every body fits, and no more than it needs."""
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -128,3 +129,35 @@ def test_the_settings_that_a_check_proposes_train_on_scans_that_differ(tmp_path)
 
 def test_a_table_of_scans_is_no_table_of_rows(tmp_path):
     assert workflows.tasks_of_data(str(write(tmp_path))) == ("volumes",)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_a_body_is_found_plane_by_plane_as_in_the_whole(channels):
+    """The whole is Otsu's threshold of one histogram, written out; planes run along whatever axis is slowest."""
+    values = np.random.default_rng(3).gamma(2, 50, (channels, 11, 13, 7)).astype(np.float32)
+    image = values.mean(0, dtype=np.float64)
+    counts, edges = np.histogram(image, 128)
+    middles = (edges[1:] + edges[:-1]) / 2
+
+    def between(level):
+        sides = [slice(None, level), slice(level, None)]
+        sizes = [counts[side].sum() for side in sides]
+        means = [(counts[side] * middles[side]).sum() / size for side, size in zip(sides, sizes, strict=True)]
+        return sizes[0] * sizes[1] * (means[0] - means[1]) ** 2
+
+    expected = image > edges[max(range(1, 128), key=between)]
+    for order in itertools.permutations(range(1, 4)):
+        turned = np.ascontiguousarray(values.transpose(0, *order)).transpose(0, *(1 + np.argsort(order)))
+        np.testing.assert_array_equal(find_body(turned), expected)
+
+
+def test_a_scan_is_looked_at_without_a_second_copy(tmp_path):
+    """Above what the voxels take, a look at a file needs a fifth of that at most."""
+    voxels = np.zeros((160, 170, 190)) + np.arange(190) // 4
+    path = scans.nifti(tmp_path / "large.nii.gz", voxels)
+    workflows.check(path)
+    tracemalloc.start()
+    workflows.check(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.35 * voxels.nbytes

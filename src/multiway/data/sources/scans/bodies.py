@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,16 +41,28 @@ def find_body(values: Array) -> NDArray[np.bool_]:
 
     Otsu (1979): the level that parts the histogram into two classes whose means differ most, weighted by their sizes.
     """
-    image = values.mean(0, dtype=np.float64)
-    if image.min() == image.max():
-        return np.zeros(image.shape, np.bool_)
-    counts, edges = np.histogram(image, LEVELS)
+    inside = np.zeros(values.shape[1:], np.bool_)
+    slowest = max(range(3), key=lambda axis: abs(values.strides[axis + 1]))  # a plane at a time: no second copy
+
+    def planes() -> Iterator[NDArray[np.float64]]:
+        every = np.moveaxis(values, slowest + 1, 0)
+        return (plane[0].astype(np.float64) if len(plane) == 1 else plane.mean(0, dtype=np.float64) for plane in every)
+
+    lows, highs = zip(*((plane.min(), plane.max()) for plane in planes()), strict=True)
+    low, high = min(lows), max(highs)
+    if low == high:
+        return inside
+    counts = np.sum([np.histogram(plane, LEVELS, (low, high))[0] for plane in planes()], 0)
+    edges = np.linspace(low, high, LEVELS + 1)
     middles = (edges[1:] + edges[:-1]) / 2
     below, total = counts.cumsum(), counts.sum()
     sums = (counts * middles).cumsum()
     with np.errstate(divide="ignore", invalid="ignore"):
         between = (sums[-1] * below - sums * total) ** 2 / (below * (total - below))
-    return np.asarray(image > edges[1 + int(np.nan_to_num(between[:-1]).argmax())])
+    threshold = edges[1 + int(np.nan_to_num(between[:-1]).argmax())]
+    for body, plane in zip(np.moveaxis(inside, slowest, 0), planes(), strict=True):
+        np.greater(plane, threshold, out=body)
+    return inside
 
 
 def sizes_needed(inside: NDArray[np.bool_], margin: int = 0, thin: float = 0.0) -> tuple[int, ...]:

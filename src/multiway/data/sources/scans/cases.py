@@ -4,6 +4,7 @@ import abc
 import dataclasses
 import functools
 import hashlib
+import itertools
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from multiway.data.options import VolumeOptions
 from multiway.data.samples import SPLITS, Rows, Samples
 from multiway.data.sources.bytes import MOST_UNFOLDED
 from multiway.data.sources.scans.bodies import MARGIN, THIN, Room, find_body, sizes_needed
-from multiway.data.sources.scans.grids import check_finite, crop_starts, header_after_preparing, prepare
+from multiway.data.sources.scans.grids import bring, check_finite, crop_starts, header_after_preparing, prepare
 from multiway.data.sources.scans.volume import Array, Grid, Volume, VolumeHeader, millimetres, sizes_in_words
 from multiway.data.splitting import Splits
 from multiway.errors import DataError, Fix, Message
@@ -99,7 +100,8 @@ class ScanLook:
 
 def _hash_of(values: NDArray[Any]) -> bytes:
     hashed = hashlib.sha256(f"{values.shape}{values.dtype.kind}".encode())
-    hashed.update(np.ascontiguousarray(values).data)
+    for plane in itertools.chain.from_iterable(values):  # one at a time: a file lies in memory in any order
+        hashed.update(np.ascontiguousarray(plane).data)
     return hashed.digest()
 
 
@@ -263,7 +265,7 @@ class Scans:
         check_finite(volume)
         values, mask = volume.values, self.mask(index)
         marks, counts = np.unique([] if mask is None else mask.values, return_counts=True)
-        whole = prepare(volume, self._uncut_options)
+        whole = bring(volume, self._uncut_options)
         given = None if mask is None or mask.values.dtype.kind != "f" else self.files.mask(int(self.rows[index]))
         return ScanLook(
             low=float(values.min()),
@@ -274,7 +276,7 @@ class Scans:
             mask=None if mask is None else dict(zip(marks.tolist(), counts.tolist(), strict=True)),
             room=Room(whole=whole.header, needed=sizes_needed(find_body(whole.values), MARGIN, THIN)),
             cut=None if self.options.size is None else self.find_cut(index),
-            fillers={value: len(rows) for value, rows in marks_of(values.ravel(), is_sure=True).items()},
+            fillers={value: len(rows) for value, rows in marks_of(values.ravel("K"), is_sure=True).items()},
             is_rounded=given is not None and not np.array_equal(given.values, whole_labels(given.values)),
         )
 

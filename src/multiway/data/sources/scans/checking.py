@@ -8,15 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from multiway.data.findings import Findings, Place, list_some
+from multiway.data.options import MAX_BYTES
+from multiway.data.sources.arrays import Archive
 from multiway.data.sources.parquet import is_parquet
+from multiway.data.sources.scans.arrays import is_medmnist
 from multiway.data.sources.scans.bodies import grid_fixes, propose_grid
 from multiway.data.sources.scans.cases import Cases, ScanLook
 from multiway.data.sources.scans.listing import PATIENT_NAMES, may_be_datalist
 from multiway.data.sources.scans.reading import foreign_form, is_scan
 from multiway.data.sources.scans.volume import BARE_AXES, millimetres, sizes_in_words
 from multiway.data.sources.tables import column_names
-from multiway.errors import Fix, Message
+from multiway.errors import DataError, Fix, Message
 
+ZARR = (".zgroup", "zarr.json")
+"""A file that each folder of Zarr has."""
 TABLES = (".csv", ".tsv", ".txt")
 TEXTS = (".txt", ".text", ".md", ".tokens")
 """Endings of the files of a folder of texts, which holds no scans."""
@@ -42,6 +47,21 @@ def looks_like_volumes(path: str | Path) -> bool:
         return is_parquet(path) and _names_folders(column_names(path))
     heads = _first_lines(path)[:1]
     return lists_scans(path) or any(_names_folders(re.split(r"[,;\t|]", line)) for line in heads)
+
+
+def holds_named_arrays(source: object) -> bool:
+    """Whether it is a folder of Zarr, or a .npz of several arrays that is none of MedMNIST's: a grid, if anything."""
+    if not isinstance(source, str | Path):
+        return False
+    path = Path(source)
+    if any((path / name).is_file() for name in ZARR):
+        return True
+    if path.suffix.lower() != ".npz" or not path.is_file():
+        return False
+    try:
+        return len(Archive(path, MAX_BYTES, path.name).names) > 1 and not is_medmnist(path)
+    except DataError:
+        return False
 
 
 def lists_scans(path: Path) -> bool:

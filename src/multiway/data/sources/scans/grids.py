@@ -37,9 +37,15 @@ def prepare(volume: Volume, options: VolumeOptions, *, is_mask: bool = False) ->
     A mask is interpolated to the nearest voxel, padded with 0, never windowed, and gets no distance.
     """
     check_finite(volume)
+    result = bring(volume, options, is_mask=is_mask)
+    return dataclasses.replace(result, values=np.ascontiguousarray(result.values))
+
+
+def bring(volume: Volume, options: VolumeOptions, *, is_mask: bool = False) -> Volume:
+    """The same of finite voxels, which lie in memory as they did where nothing changes them."""
     header, steps = _plan(volume.header, options, volume.source, is_mask)
     values = functools.reduce(lambda array, step: step(array), steps, volume.values)
-    return dataclasses.replace(volume, values=np.ascontiguousarray(values), affine=header.affine, axes=header.axes)
+    return dataclasses.replace(volume, values=values, affine=header.affine, axes=header.axes)
 
 
 def header_after_preparing(header: VolumeHeader, options: VolumeOptions, source: str) -> VolumeHeader:

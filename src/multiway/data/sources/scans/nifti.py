@@ -13,7 +13,8 @@ import numpy as np
 
 from multiway import files
 from multiway.data.findings import quote
-from multiway.data.sources.arrays import MOST_DEFLATED, check_bytes, translate_errors
+from multiway.data.sources.arrays import BLOCK, MOST_DEFLATED, check_bytes, translate_errors
+from multiway.data.sources.bytes import SMALL_SCANS, unfolded
 from multiway.data.sources.scans.volume import Affine, Array, Volume, VolumeHeader, axes_of, check_affine
 from multiway.errors import DataError, Fix, in_a_line
 from multiway.lazy import load_extra, silence
@@ -89,8 +90,10 @@ def read_nifti_header(path: Path, limit: int, where: str, channels: bool) -> Nif
         intercept=intercept,
         is_placed=int(header["qform_code"]) > 0 or int(header["sform_code"]) > 0,
     )
-    packed = path.stat().st_size
-    present = (packed * MOST_DEFLATED if _is_packed(path) else packed) - int(start)
+    present = path.stat().st_size
+    if _is_packed(path):
+        limit, present = unfolded(limit, present, SMALL_SCANS), present * MOST_DEFLATED
+    present -= int(start)
     check_bytes(math.prod(shape) * int(stored.itemsize), present, limit, where)
     check_bytes(result.nbytes, None, limit, where)
     return result
@@ -152,7 +155,10 @@ def read_nifti(path: Path, limit: int, where: str, channels: bool) -> Volume:
     raw = bytearray(math.prod(header.shape) * int(header.stored.itemsize))
     with _open(path, where) as stream:
         stream.seek(header.start)
-        done = stream.readinto(raw)
+        done = 0
+        while block := stream.read(min(BLOCK, len(raw) - done)):  # gzip would hold all of it thrice
+            raw[done : done + len(block)] = block
+            done += len(block)
         if done < len(raw):
             raise DataError(f"{where}: it ends after {done:,} of {len(raw):,} bytes of voxels. Write or copy it again.")
         if len(stream.read(LARGEST_REST + 1)) > LARGEST_REST:  # reading to the end also compares gzip's checksum

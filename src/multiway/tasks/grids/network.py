@@ -1,0 +1,239 @@
+"""The network of a grid: what it sees before each time, what it loses, how it is trained, and the fields it gives."""
+
+import dataclasses
+import functools
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from multiway.models import create_model
+from multiway.tasks.grids.config import NONE, GridConfig
+from multiway.tasks.grids.encode import GridState, PreparedGrid
+from multiway.tasks.grids.floors import Fitted, Floats, History, fit_floors, forecast_floors
+from multiway.tasks.options import AUTO, network_fields
+from multiway.tasks.protocol import NETWORK, Settled
+from multiway.training import Batch
+from multiway.training.processes import best_device, device_of
+
+USUAL = "hot_grid_forecaster"
+FEATURES = 5
+"""What a network is told of a cell beside its value: whether that is known, the season on a circle, row and column."""
+FOLDS = 10
+"""Stretches of training times, each forecast first by floors that were learnt from the others."""
+TOKENS = 1_600
+"""Squares of cells in all fields of a sample, up to which they are small enough to train soon on two cores."""
+AT_ONCE = 8
+"""Samples that are forecast at once."""
+SPARE = 0.8
+"""Part of a budget that epochs are planned for: a machine is not as fast at every moment."""
+
+
+def build_network(config: GridConfig, state: GridState) -> nn.Module | None:
+    """Draw the network that a settled config names, if it does."""
+    if config.model["name"] == NONE:
+        return None
+    sizes = state.planes
+    fields = {"context": config.context, "horizon": config.horizon, "channels": sizes[1], "sizes": sizes[2:]}
+    return create_model(config.model["name"], **network_fields(config.model, **fields, features=FEATURES))
+
+
+def list_candidates(config: GridConfig, state: GridState) -> tuple[str, ...]:
+    """Names of the floors, and of the network where there is one."""
+    return (*state.floors, *((NETWORK,) if config.model["name"] != NONE else ()))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Frames:
+    """Samples of a network: a time and a member each, with the fields before it and the first forecasts of those after.
+
+    floors: Learnt for each stretch of times, or once for all.
+    base: Share of each floor in the first forecast of each lead, `(leads, floors)`.
+    scales: Of anomalies, one for each channel.
+    origins: Last time that each sample sees.
+    part: First of the times that are learnt from, and the first after them.
+    """
+
+    grid: PreparedGrid
+    floors: Sequence[Fitted]
+    base: Floats
+    scales: Floats
+    origins: NDArray[np.int64]
+    part: tuple[int, int]
+
+    def __len__(self) -> int:
+        return len(self.origins) * self.grid.state.planes[0]
+
+    @functools.cached_property
+    def past(self) -> History:
+        """What the floors see."""
+        return self.grid.past
+
+    @functools.cached_property
+    def place(self) -> NDArray[np.float32]:
+        """Row and column of each cell, from -1 to 1."""
+        return np.stack(np.meshgrid(*(np.linspace(-1, 1, size) for size in self.grid.state.planes[2:]), indexing="ij"))
+
+    def rows(self, origin: int) -> NDArray[np.int64]:
+        """Times of the fields of a sample."""
+        return np.arange(origin - self.grid.context + 1, origin + len(self.base) + 1)
+
+    def usual(self, origin: int) -> Floats:
+        """Climatology of the times of a sample, `(context + horizon, cells)`."""
+        return self.floors_at(origin).climatology[self.grid.phases[np.maximum(self.rows(origin), 0)]]
+
+    def floors_at(self, origin: int) -> Fitted:
+        """The floors that forecast from a time."""
+        return self.floors[origin * len(self.floors) // self.part[1] if len(self.floors) > 1 else 0]
+
+    def look(self, origin: int) -> Iterator[NDArray[np.floating]]:
+        """Inputs, targets and weights of every member: scaled anomalies `(members, fields, channels, rows, columns)`.
+
+        Where nothing is known stands zero, and what is no time of the part has no weight.
+        """
+        grid, state, (start, stop), context = self.grid, self.grid.state, self.part, self.grid.context
+        rows, usual, names = self.rows(origin), self.usual(origin), state.floors
+        values = np.where((rows >= 0)[:, None], grid.values[rows.clip(0, len(grid.values) - 1)], np.nan)
+        fields = values.copy()
+        for lead, shares in enumerate(self.base, start=1):
+            found = forecast_floors(self.floors_at(origin), self.past, np.array([origin]), lead)
+            said = (share * found[name][0] for share, name in zip(shares, names, strict=True) if share)
+            fields[context + lead - 1] = sum(said)
+        anomalies = state.to_planes(fields - usual) / self.scales[:, None, None]
+        (count, members, channels, *sizes), known = anomalies.shape, np.isfinite(anomalies)
+        angles = 2 * np.pi * grid.phases[np.maximum(rows, 0)] / state.period
+        inputs = np.zeros((count, members, channels + FEATURES, *sizes), np.float32)
+        inputs[:, :, :channels], inputs[:, :, channels] = np.where(known, anomalies, 0.0), known.any(2)
+        for place, wave in enumerate((np.sin(angles), np.cos(angles)), start=channels + 1):
+            inputs[:, :, place] = wave[:, None, None, None]
+        inputs[:, :, -2:] = self.place
+        yield inputs.swapaxes(0, 1)
+        is_learnt = (rows >= start) & (rows < stop)
+        off = state.to_planes(np.where(is_learnt[:, None], values - fields, np.nan)[context:])
+        yield np.nan_to_num(off / self.scales[:, None, None]).swapaxes(0, 1)
+        weights = state.to_planes(np.tile(grid.weights * len(grid.weights), (len(off), 1)))
+        yield np.where(np.isfinite(off), weights, 0.0).swapaxes(0, 1)
+
+    def gather(self, index: Tensor) -> Batch:
+        """Inputs, targets and weights of some samples, members of a time side by side."""
+        members = self.grid.state.planes[0]
+        places, known = index.tolist(), {}
+        for place in {each // members for each in places}:
+            known[place] = [np.ascontiguousarray(each, np.float32) for each in self.look(int(self.origins[place]))]
+        parts = zip(*([each[place % members] for each in known[place // members]] for place in places), strict=True)
+        names = ("inputs", "target", "weights")
+        return {name: torch.from_numpy(np.stack(part)) for name, part in zip(names, parts, strict=True)}
+
+
+def weigh_error(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
+    """Squared errors of a correction by area, over the cells that are known, and the sum of their weights."""
+    weights = batch["weights"]
+    return (weights * (model(batch["inputs"]) - batch["target"]) ** 2).sum(), weights.sum()
+
+
+def frames_of(grid: PreparedGrid, split: str, floors: Sequence[Fitted], base: Floats, scales: Floats) -> Frames:
+    """Samples with a time of a part to learn from; those of the training see as many times as the others."""
+    start, stop = grid.borders[split]
+    least = min(grid.context, stop // 2) - 1 if split == "train" else 0
+    origins = np.arange(max(start - len(base), least, 0), stop - 1)
+    return Frames(grid=grid, floors=floors, base=base, scales=scales, origins=origins, part=(start, stop))
+
+
+def learn_floors(grid: PreparedGrid, values: Floats, horizon: int) -> Fitted:
+    """What the floors know of the first times of a grid, whose values are given."""
+    how = {"period": grid.state.period, "horizon": horizon, "modes": grid.state.modes}
+    return fit_floors(values, grid.phases[: len(values)], grid.weights, **how)
+
+
+def learn_crosswise(grid: PreparedGrid, stop: int, horizon: int) -> list[Fitted]:
+    """Floors for each stretch of the training, learnt without its times and those that are forecast from it.
+
+    A network that corrects floors which know the answer would learn to correct too little.
+    """
+    fits, rows = [], np.arange(stop)
+    for fold in range(FOLDS):
+        inside = np.flatnonzero(rows * FOLDS // stop == fold)
+        first, last = (inside[0], inside[-1] + min(horizon, stop // 2)) if len(inside) else (stop, stop)
+        is_held = (rows >= first) & (rows <= last)
+        fits.append(learn_floors(grid, np.where(is_held[:, None], np.nan, grid.values[:stop]), horizon))
+    return fits
+
+
+def find_scales(grid: PreparedGrid, stop: int, fitted: Fitted) -> Floats:
+    """Root mean square of the anomalies of each channel in the training."""
+    planes = grid.state.to_planes(grid.values[:stop] - fitted.climatology[grid.phases[:stop]])
+    squares = [float(np.nanmean(each**2)) if np.isfinite(each).any() else 0.0 for each in np.moveaxis(planes, 2, 0)]
+    scales: Floats = np.sqrt(np.array(squares)).clip(1e-12)
+    return scales
+
+
+@torch.no_grad()
+def correct_fields(network: nn.Module, frames: Frames) -> Floats:
+    """Fields after each origin as a network corrects them, `(origins, leads, cells)`."""
+    network.eval()
+    members, channels, *_ = frames.grid.state.planes
+    context, parts = frames.grid.context, []
+    with best_device(network):
+        for index in torch.arange(len(frames)).split(AT_ONCE):
+            inputs = frames.gather(index)["inputs"]
+            found = network(inputs.to(device_of(network))).cpu() + inputs[:, context:, :channels]
+            parts.append(found.double().numpy() * frames.scales[:, None, None])
+    whole = np.concatenate(parts)
+    planes = whole.reshape(-1, members, *whole.shape[1:]).swapaxes(1, 2)
+    usual = np.stack([frames.usual(origin)[context:] for origin in frames.origins.tolist()])
+    anomalies = frames.grid.state.from_planes(planes.reshape(-1, *planes.shape[2:])).reshape(usual.shape)
+    return usual + anomalies
+
+
+def settle_network(config: GridConfig, prepared: PreparedGrid, spent: float, *, progress: bool = False) -> Settled:
+    """Which network is trained, on which squares of cells, and for how many epochs in its budget."""
+    state, name = prepared.state, config.model.get("name", AUTO)
+    if name == NONE:
+        return Settled(config.replace(model={"name": NONE}, budget=None), state)
+    model = {"patch_size": choose_patch(config, state), **config.model, "name": USUAL if name == AUTO else name}
+    config = config.replace(model=model)
+    if config.budget is None:
+        return Settled(config, state)
+    fitted = learn_floors(prepared, prepared.values[: prepared.borders["train"][1]], config.horizon)
+    count = len(state.floors)
+    base = np.full((config.horizon, count), 1 / count)
+    training, validation = (
+        frames_of(prepared, split, [fitted], base, np.ones(state.planes[1])) for split in ("train", "validation")
+    )
+    epoch = time_epoch(config, state, training, len(validation))
+    wanted = config.training.epochs_of(len(training))
+    epochs = min(wanted, int(SPARE * config.budget / epoch))
+    told = f"The budget of the network is {config.budget:g} s, and an epoch takes {epoch:.2g} s"
+    if not epochs:
+        return Settled(config.replace(model={"name": NONE}, budget=None), state, (f"{told}: none is trained.",))
+    config = config.replace(budget=None, training={**config.training.plain(), "epochs": epochs})
+    return Settled(config, state, (f"{told}: {epochs} of {wanted} are trained.",) if epochs < wanted else ())
+
+
+def choose_patch(config: GridConfig, state: GridState) -> int:
+    """Side of the smallest squares of which a sample has few."""
+    rows, columns = state.planes[2:]
+    fields = config.context + config.horizon
+    sides = range(1, max(rows, columns) + 1)
+    return next((side for side in sides if fields * -(-rows // side) * -(-columns // side) <= TOKENS), sides[-1])
+
+
+def time_epoch(
+    config: GridConfig,
+    state: GridState,
+    training: Frames,
+    validated: int,
+    clock: Callable[[], float] = time.perf_counter,
+) -> float:
+    """Seconds of an epoch, by a step of a network that is thrown away; the first is not timed."""
+    network, size = build_network(config, state), min(config.training.batch_size, len(training))
+    assert network is not None
+    for _ in range(2):
+        begun = clock()
+        total, count = weigh_error(network, training.gather(torch.arange(size)))
+        (total / count).backward()
+        seconds = clock() - begun
+    return seconds / size * (len(training) + validated / 2)
