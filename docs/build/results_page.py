@@ -112,6 +112,7 @@ SPEED = {
     "mutants": "PYTHONPATH=src:tests python -m attacks.mutants --folder FOLDER",
     "formats": "PYTHONPATH=src:tests python -m corpora.formats --out results/formats.jsonl",
     "costs": "python -m benchmarks.costs --out results/costs.jsonl",
+    "grids": "python -m benchmarks.grids --ferret FOLDER --iris FOLDER --out results/grids.jsonl",
 }
 """Files of other rows, and what wrote them."""
 IN_GIT = {

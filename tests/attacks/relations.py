@@ -26,6 +26,7 @@ import pandas as pd
 from benchmarks.rows import commit, processor
 
 import multiway
+from attacks import arrays
 from multiway import workflows
 from multiway.errors import MultiwayError
 from tasks.later_data import NUMBERS, TABLES, TIME, Later, json_lines, narrow, packed, parquet, usual, workbook
@@ -147,8 +148,22 @@ def _quoted(rows: pd.DataFrame, path: Path) -> Path:
 
 
 DATES = re.compile(r"\d{4}-\d\d(-\d\d)?( \d\d:\d\d(:\d\d)?)?")
-ABOUT = {"encoding", "numbers", "categories", "variates", "columns", "missing cells", "time column"}
+ABOUT = {
+    "encoding",
+    "numbers",
+    "categories",
+    "variates",
+    "columns",
+    "missing cells",
+    "time column",
+    "calendar",
+    "memory",
+}
 """Facts that may tell how the data are told."""
+
+
+SHORT = {"latitude": "lat", "longitude": "lon"}
+"""Names of facts that an axis may be called by."""
 
 
 def looked_at(task: str, data: Path) -> dict[str, Any]:
@@ -169,7 +184,9 @@ def looked_at(task: str, data: Path) -> dict[str, Any]:
 
 def plain(facts: dict[str, Any]) -> dict[str, Any]:
     """Facts whatever the days are called, and whatever the order of the columns is."""
-    known = {name: DATES.sub("then", str(fact)) for name, fact in facts.items() if not DATES.fullmatch(name)}
+    known = {
+        SHORT.get(name, name): DATES.sub("then", str(fact)) for name, fact in facts.items() if not DATES.fullmatch(name)
+    }
     return known | {name: sorted(known[name].split(", ")) for name in ("names",) if name in known}
 
 
@@ -209,7 +226,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
-    tasks = [task for task in TINY if TABLES.get(task) and task != "language"]
+    tasks = [task for task in TINY if (TABLES.get(task) and task != "language") or task in arrays.CHANGES]
     counts, chance = collections.Counter[str](), random.Random(given.seed)
     origins = {task: TINY[task](_new(given.folder / task)) for task in tasks}
     before = {task: looked_at(task, tiny.data) for task, tiny in origins.items()}
@@ -220,7 +237,11 @@ def main() -> None:
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(origins[task].data.parent, folder)
         try:
-            words, data = changed(Later(task, folder, folder / origins[task].data.name), chance)
+            place = folder / origins[task].data.name
+            is_table = task not in arrays.CHANGES
+            words, data = (
+                changed(Later(task, folder, place), chance) if is_table else arrays.changed(task, place, chance)
+            )
         except (KeyError, ValueError) as error:
             counts["not made"] += 1
             print(f"not made: {task}: {error!r}", file=sys.stderr)

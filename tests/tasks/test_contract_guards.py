@@ -29,6 +29,7 @@ from multiway.tasks.run import load
 from multiway_papers.language.config import TextOptions
 from multiway_papers.language.source import documents_of
 from tasks.finished import finished
+from tasks.grids.fields import make_field, write_npz
 from tasks.images.shapes import write_picture
 from tasks.later_data import copied
 from tasks.tiny import TINY, stories, written
@@ -200,6 +201,13 @@ def cents(made, folder):
 
 
 OFF = r"[\d,]+ deviations from training"
+
+
+def millikelvin(made, folder):
+    """Fields in another unit."""
+    return write_npz(folder / "sea.npz", 1000 * make_field(60))
+
+
 STRANGE = {
     "forecast": (functools.partial(grams, column="series 1"), rf"'series 1' lies {OFF} in 100 % of the last 12 rows"),
     "tabular": (grams, rf"'weight' lies {OFF} in 100 % of rows"),
@@ -209,10 +217,11 @@ STRANGE = {
     "volumes": (rescaled, rf"scan12.npy: values lie {OFF}"),
     "segment": (rescaled, rf"image5.npy: values lie {OFF}"),
     "images": (shares, "values spread [\\d,]+ times less than in training"),
+    "grids": (millikelvin, rf"'sst' lies {OFF} in 100 % of the values"),
     "stocks": (cents, rf"'high' lies {OFF} in \d+ % of the days"),
 }
 """By task, later data that lie far outside the training, and what is said of them."""
-OUT = {"segment": "masks"}
+OUT = {"segment": "masks", "grids": "out.npz"}
 
 
 @pytest.mark.parametrize("task", TINY)
@@ -237,6 +246,8 @@ def in_another_unit(task, later):
     elif task in ("volumes", "segment"):
         for path in later.folder.rglob({"volumes": "scan*.npy", "segment": "image*.npy"}[task]):
             np.save(path, np.float32(1000) * np.load(path))
+    elif task == "grids":
+        write_npz(later.data, 1000 * make_field(60))
     elif task in ("text", "language"):
         later.rewritten(lambda rows: rows.assign(text=["\u043a\u043e\u0448\u043a\u0430 " * 60] * len(rows)))
     else:

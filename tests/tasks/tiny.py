@@ -14,13 +14,16 @@ from papers.stocks.quotes import settings as stock_settings
 from papers.stocks.quotes import write_stocks
 from tasks.forecasting.panels import QUICK, make_frame
 from tasks.forecasting.panels import TINY as FORECASTER
+from tasks.grids.fields import LONGITUDES, make_field, write_npz
 from tasks.images.shapes import invert, write_folder, write_picture
 from tasks.scans.classes.blocks import NETWORK, write_table
 from tasks.scans.masks.lesion_files import FAST, write_boxes
 
-LEFT_OUT = {"grids": "it answers with files of fields, and neither explains nor compresses what it has learnt"}
-"""Tasks that the contract says nothing of yet, and why; they have tests of their own."""
-TASKS = tuple(name for name in settings.TASKS if name not in LEFT_OUT)
+EVERY = settings.TASKS
+TASKS = tuple(name for name in EVERY if name != "grids")
+"""Tasks of tables, series, scans, pictures and texts; what holds of these alone says nothing of fields in time."""
+UNEXPLAINED = ("grids", "spectra")
+"""Tasks whose runs neither explain nor compress what they learnt."""
 
 SAVING = {"checkpoint_seconds": 0}
 """A state after every step, so that a kill at any of them has one to go on from."""
@@ -295,6 +298,35 @@ def images(folder: Path) -> Tiny:
     )  # fmt: skip
 
 
+def grids(folder: Path) -> Tiny:
+    path = write_npz(folder / "sea.npz", make_field(60))
+    network = {"patch_size": 2, "dim": 8, "num_heads": 2, "rank": 2, "num_blocks": 1}
+    training = {**SAVING, "epochs": 3, "learning_rate": 0.01}
+    settings = {"context": 5, "horizon": 2, "model": network, "budget": None, "training": training}
+
+    def alone(target: Path) -> Path:
+        target.mkdir()
+        return write_npz(target / "sea.npz", make_field(60)[:-2])
+
+    def raised(place: tuple[int, ...]) -> None:
+        values = make_field(60)
+        values[place] += 1
+        write_npz(path, values)
+
+    return Tiny(
+        task="grids", data=path, settings=settings, still={"training__epochs": 1}, alone=alone,
+        lacking=lambda target: narrowed(target / "sea.npz"),
+        changes={"value": lambda: raised((30, 0, 0)), "last value": lambda: raised((59, 2, 4))},
+        spoil=lambda: path.write_bytes(b"no field"),
+    )  # fmt: skip
+
+
+def narrowed(path: Path) -> Path:
+    """A field that has lost a longitude."""
+    path.parent.mkdir()
+    return write_npz(path, make_field(60)[..., :-1], lon=LONGITUDES[:-1])
+
+
 STORY = "the {} sees the {} and goes to the {} where it {} all day long"
 NAMES, DEEDS = ("cat", "dog", "fox", "hen", "cow"), ("sleeps", "sings", "eats", "waits")
 
@@ -402,5 +434,6 @@ TINY: dict[str, Callable[[Path], Tiny]] = {
     "text": text,
     "tabular": tabular,
     "images": images,
+    "grids": grids,
     "language": language,
 } | ({"spectra": spectra} if "spectra" in TASKS else {})

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from multiway.config import Config, Flag, Plain, Setting, merge, nest, read_whole
 from multiway.data.options import Limits, Shares
-from multiway.errors import Fix, closest
+from multiway.errors import ConfigError, Fix, closest, end_sentence
 from multiway.training.config import TrainingConfig
 
 if TYPE_CHECKING:
@@ -156,6 +156,14 @@ def check_percentages(levels: Iterable[float]) -> None:
         if not 1 <= level < 100:
             meant = f"; did you mean {100 * level:g}?" if 0 < level < 1 else ""
             raise ValueError(f"levels are percentages, from 1 to less than 100. Got {level:g}{meant}")
+
+
+def hold_levels(command: str, levels: Iterable[float]) -> None:
+    """The same for the levels of a command: an error in one line."""
+    try:
+        check_percentages(levels)
+    except ValueError as error:
+        raise ConfigError(end_sentence(f"{command}: {error}")) from None
 
 
 def read_shares(text: str) -> tuple[float, ...]:

@@ -251,7 +251,7 @@ def test_squares_are_the_smallest_of_which_there_are_few(grid):
     assert choose_patch(CONFIG, grid.state) == 1
     wide = grid.state.replace(axes=[{**axis.plain(), "size": 60, "values": None} for axis in grid.state.axes[1::2]])
     assert wide.planes == (1, 1, 60, 60) and choose_patch(CONFIG, wide) == 4
-    assert 7 * (60 / 4) ** 2 <= 2400 < 7 * (60 / 3) ** 2
+    assert 7 * (60 / 4) ** 2 <= 1600 < 7 * (60 / 3) ** 2
 
 
 def test_a_network_that_there_is_not_is_one_line(path, tmp_path):

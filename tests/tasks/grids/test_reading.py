@@ -71,6 +71,7 @@ def test_a_check_names_the_largest_variable_where_there_are_several(tmp_path):
          r"1e\+20 stands apart from all other numbers, 20 times over"),
         ({"sst": np.where(np.isnan(make_field(20)), -999, make_field(20))},
          r"-999 stands apart from all other numbers, 20 times over"),
+        ({"sst": np.nan_to_num(make_field(20), nan=np.inf)}, "20 values are infinite"),
         ({"time": np.delete(months(21), 7)}, "even steps: row 7, 2001-07-15 and then 2001-09-15"),
         ({"time": months(19)}, "there are 19 times for 20 fields"),
         ({"sst": np.full((20, 3, 5), np.nan)}, "with values. Got 20, 0 values"),
@@ -78,7 +79,7 @@ def test_a_check_names_the_largest_variable_where_there_are_several(tmp_path):
         ({"axes": np.array(["a", "b", "c"])}, r"axes a, b, c, and one must be time. .*read.axes=time,b,c"),
         ({"axes": np.array(["time", "lat"])}, "'sst' has 3 axes, and 2 are named: time, lat"),
     ],
-    ids=["huge", "fill", "absent", "few", "empty", "constant", "unnamed", "short"],
+    ids=["huge", "fill", "infinite", "absent", "few", "empty", "constant", "unnamed", "short"],
 )  # fmt: skip
 def test_a_flaw_is_one_line(tmp_path, change, message):
     arrays = {"sst": make_field(20), "time": months(20), "axes": np.array(["time", "lat", "lon"]), **change}

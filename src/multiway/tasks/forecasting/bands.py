@@ -11,9 +11,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from multiway.errors import ConfigError, Fix, end_sentence
+from multiway.errors import ConfigError, Fix
 from multiway.metrics.quantiles import TENTHS
-from multiway.tasks.options import check_percentages
+from multiway.tasks.options import hold_levels
 from multiway.tasks.protocol import OURS
 
 Floats = NDArray[np.float64]
@@ -267,10 +267,7 @@ class Bands(NamedTuple):
 
     def edges(self, levels: Sequence[float]) -> Tensor:
         """Offsets of the lower and upper edges of bands in percent, `(levels, 2, horizon, variates)`."""
-        try:
-            check_percentages(levels)
-        except ValueError as error:
-            raise ConfigError(end_sentence(f"predict: {error}")) from None
+        hold_levels("predict", levels)
         shares = [share for level in levels for share in ((1 - level / 100) / 2, (1 + level / 100) / 2)]
         offsets: Tensor = self.at(shares).unflatten(0, (len(levels), 2))
         return offsets

@@ -6,8 +6,15 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from multiway.config import Flag, Plain
 from multiway.data.options import Budget, Shares, ValidationShare
-from multiway.tasks.options import AUTO, Answering, check_model, network_fields, read_seconds
-from multiway.tasks.settings import TaskSettings
+from multiway.tasks.options import (
+    AUTO,
+    Answering,
+    check_model,
+    network_fields,
+    percentages,
+    read_seconds,
+)
+from multiway.tasks.settings import Predict, TaskSettings
 from multiway.training.config import TrainingConfig
 
 NONE = "none"
@@ -102,10 +109,20 @@ class GridConfig(Answering):
         return self
 
 
+class GridPredict(Predict):
+    """Options of `multiway predict`."""
+
+    levels: Annotated[
+        tuple[float, ...] | None,
+        Flag("Bands in percent, any: 80,95; their ends are quantiles beside the middle.", read=percentages),
+    ] = None
+
+
 GRIDS = TaskSettings(
     name="grids",
     purpose="The next fields of a grid in space and time.",
     example="--data sst.nc --target sst",
     config=GridConfig,
     data="check:GRID",
+    uses={"predict": GridPredict},
 )

@@ -251,6 +251,8 @@ def find_flaws(cube: Cube, options: GridOptions, findings: Findings) -> None:
     if len(cube.times) < 3 or not known.any():
         rule = f"three times or more are needed, with values. Got {len(cube.times)}, {known.sum()} values"
         raise findings.fatal("missing", rule, "Give more.")
+    if endless := int(np.isinf(values).sum()):
+        findings.add("infinite", "error", f"{endless:,} values are infinite", "Correct them, or make them NaN.")
     judge_marks([(cube.name, values.ravel())], options.sentinels, findings)
     words, wrong = cube.times.words(), cube.times.step()[1].tolist()
     if wrong:

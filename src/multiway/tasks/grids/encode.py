@@ -77,10 +77,10 @@ class GridState(Config):
         return math.prod(members), math.prod(channels), *([1, 1, *plane][-2:])
 
     def spread(self, fields: NDArray[np.floating]) -> NDArray[np.float32]:
-        """Fields `(leads, cells)` on the grid, `(leads, *space)`; NaN where there is no cell."""
+        """Fields `(*leads, cells)` on the grid, `(*leads, *space)`; NaN where there is no cell."""
         mask = self.mask
-        whole = np.full((len(fields), *mask.shape), np.nan, np.float32)
-        whole[:, mask] = fields
+        whole = np.full((*fields.shape[:-1], *mask.shape), np.nan, np.float32)
+        whole[..., mask] = fields
         return whole
 
     def to_planes(self, fields: NDArray[np.floating]) -> NDArray[np.float32]:

@@ -1,5 +1,6 @@
 """`GridForecaster`: the task in scikit-learn's manners."""
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -7,7 +8,7 @@ import pandas as pd
 
 from multiway.tasks.estimator import Estimator, locate, own_score
 from multiway.tasks.grids.encode import PreparedGrid
-from multiway.tasks.grids.model import forecast_fields
+from multiway.tasks.grids.model import forecast_fields, quantiles_of
 from multiway.tasks.grids.writing import as_xarray, in_order
 
 
@@ -31,19 +32,24 @@ class GridForecaster(Estimator):
         """
         return self._fit(locate(X), self.config(X))
 
-    def predict(self, X: Any = None, model: str | None = None, *, far: bool = False) -> Any:
+    def predict(
+        self, X: Any = None, model: str | None = None, *, levels: Sequence[float] = (), far: bool = False
+    ) -> Any:
         """The next `horizon` fields after the end of a grid, or of that of the fit, in its order of axes.
 
         xarray gives a `DataArray` with the coordinates of the grid and its next times; else an array. `model` names a
-        floor in place of the answer. With `far`, what lies far outside the training is answered too, with a warning.
+        candidate in place of the answer. With `levels` in percent the ends of these bands come first, as an axis of
+        quantiles in rising order, the answer in their middle. With `far`, what lies far outside the training is
+        answered too, with a warning.
         """
         run = self._run().with_answer(model)
         later: PreparedGrid = run.prepared if X is None and run.prepared is not None else self._prepared(X)
         self._guarded(later, later.source, far)
-        whole = run.state.spread(forecast_fields(run, later))
+        whole = run.state.spread(forecast_fields(run, later, levels))
+        shares = quantiles_of(levels) if levels else ()
         if later.cube.template is None:
             return in_order(later.cube, whole)
-        return as_xarray(later.cube, whole, later.cube.times.later(run.state.step, run.config.horizon))
+        return as_xarray(later.cube, whole, later.cube.times.later(run.state.step, run.config.horizon), shares)
 
     def evaluate(self, X: Any) -> pd.DataFrame:
         """Every score on another grid, and those of the floors."""

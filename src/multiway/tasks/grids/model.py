@@ -1,6 +1,6 @@
 """The floors of a grid and its network as a module whose numbers are stored, and what they say of a part."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -8,7 +8,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from multiway.errors import DataError
+from multiway.errors import ConfigError, DataError
+from multiway.tasks.grids.bands import PERCENTAGES, SHOWN, find_radii, learn_band, share_held
 from multiway.tasks.grids.config import GridConfig
 from multiway.tasks.grids.encode import GridState, PreparedGrid
 from multiway.tasks.grids.floors import Fitted, Floats, forecast_floors
@@ -22,6 +23,7 @@ from multiway.tasks.grids.network import (
     list_candidates,
     weigh_error,
 )
+from multiway.tasks.options import hold_levels
 from multiway.tasks.protocol import OURS, Context
 from multiway.tasks.run import Run
 from multiway.training import History, TrainingConfig, train
@@ -48,6 +50,8 @@ class GridFloors(nn.Module):
             "base": (horizon, len(state.floors)),
             "scales": (state.planes[1],),
             "shares": (horizon, len(list_candidates(config, state))),
+            "spread": (horizon, cells),
+            "reach": (horizon, len(PERCENTAGES)),
         }
         for name, shape in sizes.items():
             self.register_parameter(name, nn.Parameter(torch.zeros(shape), requires_grad=False))
@@ -65,6 +69,10 @@ class GridFloors(nn.Module):
         """What was learnt under a name, in float64."""
         values: Floats = self.get_parameter(name).double().numpy()
         return values
+
+    def radii(self, level: float) -> Floats:
+        """Half widths of the answer's band of a level in percent, `(leads, cells)`."""
+        return find_radii(self.numbers("spread"), self.numbers("reach"), level)
 
     def correct(self, grid: PreparedGrid, origins: NDArray[np.int64], floors: Fitted) -> Floats | None:
         """Fields of the network after some times, `(origins, leads, cells)`; None without one."""
@@ -100,11 +108,13 @@ class Measured(NamedTuple):
 
     products: By lead, inner products of their weighted errors at each time, `(times, candidates, candidates)`.
     shares: Of each in the answer to each lead, `(leads, candidates)`.
+    coverage: Share of the values in the band of each level.
     """
 
     names: Sequence[str]
     products: list[Floats]
     shares: NDArray[np.float64]
+    coverage: Mapping[float, float]
 
     def squares(self, weights: Floats) -> Floats:
         """Mean squared error of a blend by lead."""
@@ -118,29 +128,52 @@ class Measured(NamedTuple):
         return {name: np.sqrt(self.squares(weights)) for name, weights in every.items()}
 
 
-def measure_errors(module: GridFloors, grid: PreparedGrid, part: str, *, alone: bool = False) -> list[Floats]:
-    """Inner products of the candidates' errors at each time of a part and lead, weighted by area over known cells.
+def list_errors(module: GridFloors, grid: PreparedGrid, part: str, *, alone: bool = False) -> Iterator[Floats]:
+    """By lead, errors of the candidates at each time of a part, `(times, candidates, cells)`; NaN of what is unknown.
 
     alone: Leave the network out.
     """
     fitted, past, names = read_floors(dict(module.named_parameters())), grid.past, grid.state.floors
     start, stop = grid.borders[part]
-    products, first = [], max(start - len(fitted.damping), 0)
+    first = max(start - len(fitted.damping), 0)
     network = None if alone else module.correct(grid, np.arange(first, stop - 1), fitted)
     for lead in range(1, len(fitted.damping) + 1):
         rows = np.arange(max(start, lead), stop)
-        truth = grid.values[rows]
-        known = np.isfinite(truth)
-        weights = np.where(known, grid.weights, 0.0)
-        seen = weights.sum(1)
-        scale = np.sqrt(weights / np.maximum(seen, 1e-300)[:, None])
         found = forecast_floors(fitted, past, rows - lead, lead)
         every = [found[name] for name in names]
         if network is not None:
             every.append(network[rows - lead - first, lead - 1])
-        errors = np.stack([scale * np.where(known, each - truth, 0.0) for each in every], axis=1)
-        products.append((errors @ errors.swapaxes(1, 2))[seen > 0])
+        yield np.stack(every, axis=1) - grid.values[rows, None]
+
+
+def measure_errors(module: GridFloors, grid: PreparedGrid, part: str, *, alone: bool = False) -> list[Floats]:
+    """Inner products of the candidates' errors at each time and lead, weighted by area over known cells."""
+    products = []
+    for errors in list_errors(module, grid, part, alone=alone):
+        weights = np.where(np.isfinite(errors[:, 0]), grid.weights, 0.0)
+        seen = weights.sum(1)
+        scaled = np.nan_to_num(errors) * np.sqrt(weights / np.maximum(seen, 1e-300)[:, None])[:, None]
+        products.append((scaled @ scaled.swapaxes(1, 2))[seen > 0])
     return products
+
+
+def keep_bands(module: GridFloors, grid: PreparedGrid, shares: Floats) -> None:
+    """Learn the bands of a blend from its errors on validation."""
+    pairs = zip(shares, list_errors(module, grid, "validation"), strict=True)
+    bands = [learn_band(np.einsum("c,tcx->tx", weights, errors), grid.weights) for weights, errors in pairs]
+    for name, values in zip(("spread", "reach"), zip(*bands, strict=True), strict=True):
+        module.keep(name, np.stack(values))
+
+
+def measure_coverage(module: GridFloors, grid: PreparedGrid, part: str, shares: Floats) -> dict[float, float]:
+    """Share of the known values of a part, by area over all leads, in the band of each level in percent."""
+    radii = {level: module.radii(level) for level in SHOWN}
+    sums = {level: np.zeros(2) for level in SHOWN}
+    for lead, (weights, errors) in enumerate(zip(shares, list_errors(module, grid, part), strict=True)):
+        off = np.einsum("c,tcx->tx", weights, errors)
+        for level in SHOWN:
+            sums[level] += share_held(off, radii[level][lead], grid.weights).sum(1)
+    return {level: float(held / max(whole, 1e-300)) for level, (held, whole) in sums.items()}
 
 
 def blend_fields(module: GridFloors, fitted: Fitted, grid: PreparedGrid, origin: int, shares: Floats) -> Floats:
@@ -161,13 +194,13 @@ def module_of(run: Run) -> GridFloors:
     return module
 
 
-def shares_of(run: Run) -> Floats:
-    """Share of each floor in the answer to each lead; of one that was named by hand, all of it."""
-    shares = module_of(run).numbers("shares")
-    if run.answer.name == OURS:
+def shares_of(run: Run, answer: str | None = None) -> Floats:
+    """Share of each candidate in the answer to each lead; of one that was named by hand, all of it."""
+    shares, answer = module_of(run).numbers("shares"), answer or run.answer.name
+    if answer == OURS:
         return shares
     names = list_candidates(run.config, run.state)
-    return np.tile(np.eye(len(names))[names.index(run.answer.name)], (len(shares), 1))
+    return np.tile(np.eye(len(names))[names.index(answer)], (len(shares), 1))
 
 
 def in_words(floors: Sequence[str], shares: Floats) -> str:
@@ -176,13 +209,27 @@ def in_words(floors: Sequence[str], shares: Floats) -> str:
     return " and ".join(f"{share:.0%} {name}" for share, name in ranked if share >= LEAST)
 
 
-def forecast_fields(run: Run, prepared: PreparedGrid) -> Floats:
-    """The answer after the last time, `(leads, cells)`.
+def forecast_fields(run: Run, prepared: PreparedGrid, levels: Sequence[float] = ()) -> Floats:
+    """The answer after the last time, `(leads, cells)`; with levels its quantiles, `(quantiles, leads, cells)`.
 
     Raises:
         DataError: There are fewer times than a forecast sees.
+        ConfigError: Bands of another model than the one that answers are wanted.
     """
-    times, context = len(prepared.values), run.config.context
+    times, context, module = len(prepared.values), run.config.context, module_of(run)
     if times < context:
         raise DataError(f"{prepared.source}: a forecast sees {context} times. Got {times}. Give more of the past.")
-    return blend_fields(module_of(run), read_floors(run.calibration), prepared, times - 1, shares_of(run))
+    fields = blend_fields(module, read_floors(run.calibration), prepared, times - 1, shares_of(run))
+    if not levels:
+        return fields
+    hold_levels("predict", levels)
+    if run.answer.name != run.facts["banded"]:
+        raise ConfigError(f"predict: bands are those of {run.facts['banded']}. Leave out model, or the levels.")
+    radii = [module.radii(level) for level in sorted(levels)]
+    return np.stack([*(fields - each for each in radii[::-1]), fields, *(fields + each for each in radii)])
+
+
+def quantiles_of(levels: Sequence[float]) -> list[float]:
+    """Shares below the ends of bands and the middle, in rising order."""
+    tails = [each / 200 for each in sorted(levels)]
+    return [*(0.5 - each for each in tails[::-1]), 0.5, *(0.5 + each for each in tails)]

@@ -15,6 +15,7 @@ from multiway.data.matching import Far, far_columns
 from multiway.errors import ConfigError, Fix
 from multiway.tasks.answers import Answer
 from multiway.tasks.choice import Choice, choice_of_settings
+from multiway.tasks.grids.bands import SHOWN
 from multiway.tasks.grids.config import GRIDS, GridConfig
 from multiway.tasks.grids.encode import GridState, PreparedGrid, prepare_grid
 from multiway.tasks.grids.floors import Fitted as Floors
@@ -24,9 +25,13 @@ from multiway.tasks.grids.model import (
     Measured,
     forecast_fields,
     in_words,
+    keep_bands,
+    measure_coverage,
     measure_errors,
     module_of,
+    quantiles_of,
     read_floors,
+    shares_of,
     train_network,
 )
 from multiway.tasks.grids.network import find_scales, learn_floors, list_candidates, settle_network
@@ -52,13 +57,15 @@ def fit_model(run: Run, name: str, prepared: PreparedGrid, context: Context) -> 
 def choose_answer(run: Run, prepared: PreparedGrid, *, refit: bool = True) -> Choice:
     """A blend or a floor for each lead, by the times of validation; or the floor that the settings name."""
     module, floors = module_of(run), list_candidates(run.config, run.state)
-    found = predict_split(run, prepared, "validation")
-    shares = np.stack([blend_weights(products) for products in found.products])
+    products = run.once(prepared, "validation", lambda: measure_errors(module, prepared, "validation"))
+    shares = np.stack([blend_weights(each) for each in products])
     module.keep("shares", shares)
+    run.facts["banded"] = OURS if run.config.answer in (AUTO, OURS) else run.config.answer
+    keep_bands(module, prepared, shares_of(run, run.facts["banded"]))
     if run.config.answer not in (AUTO, OURS):
         return choice_of_settings(run.config.answer)
-    pooled = {name: pool(each) for name, each in found._replace(shares=shares).errors().items()}
-    best, count = min(floors, key=lambda name: pooled[name]), len(found.products[0])
+    pooled = {name: pool(each) for name, each in Measured(floors, products, shares, {}).errors().items()}
+    best, count = min(floors, key=lambda name: pooled[name]), len(products[0])
     reason = f", {in_words(floors, shares[0])} at lead 1"
     reason += f", {in_words(floors, shares[-1])} at lead {len(shares)}" if len(shares) > 1 else ""
     against = f"{pooled[OURS]:.3g}{run.state.suffix} against {pooled[best]:.3g} of {best}"
@@ -86,7 +93,8 @@ def predict_split(run: Run, prepared: PreparedGrid, split: str) -> Measured:
     """Errors of every floor on a part; of validation by what was learnt before it."""
     module, names = module_of(run), list_candidates(run.config, run.state)
     products = run.once(prepared, split, lambda: measure_errors(module, prepared, split))
-    return Measured(names, products, module.numbers("shares"))
+    coverage = measure_coverage(module, prepared, split, shares_of(run, run.facts["banded"]))
+    return Measured(names, products, module.numbers("shares"), coverage)
 
 
 def score_split(run: Run, predictions: Measured, split: str) -> list[Row]:
@@ -96,7 +104,9 @@ def score_split(run: Run, predictions: Measured, split: str) -> list[Row]:
         by_lead = {f"rmse_{lead}": float(each) for lead, each in enumerate(errors, start=1)}
         own = {"model": name, "split": split, "low": None, "high": None}
         rows += [{**own, "metric": metric, "value": each} for metric, each in {"rmse": pool(errors), **by_lead}.items()]
-    return rows
+    own = {"model": run.facts["banded"], "split": split, "low": None, "high": None}
+    bands = predictions.coverage.items()
+    return rows + [{**own, "metric": f"coverage_{level:g}", "value": share} for level, share in bands]
 
 
 def list_metrics(config: GridConfig) -> tuple[Metric, ...]:
@@ -106,7 +116,11 @@ def list_metrics(config: GridConfig) -> tuple[Metric, ...]:
         Metric(name=f"rmse_{lead}", title=f"RMSE, lead {lead}", higher=False, decimals=None, detail=lead not in shown)
         for lead in range(1, config.horizon + 1)
     ]
-    return (Metric(name="rmse", title="RMSE", higher=False, decimals=None), *by_lead)
+    bands = [
+        Metric(name=f"coverage_{level:g}", title=f"In the band of {level:g} %", higher=None, detail=True)
+        for level in SHOWN
+    ]
+    return (Metric(name="rmse", title="RMSE", higher=False, decimals=None), *by_lead, *bands)
 
 
 def list_tables(run: Run, predictions: Measured, split: str) -> dict[str, pd.DataFrame]:
@@ -157,9 +171,10 @@ def answer_grid(run: Run, data: str | None, out: Path | None, options: Plain) ->
     files.add_input(source)
     prepared = prepare_grid(run.config, source, run.state)
     told = run.check_far(prepared, prepared.source, far=bool(options.get("far")))
-    whole = run.state.spread(forecast_fields(run, prepared))
+    levels: tuple[float, ...] = options.get("levels") or ()
+    whole = run.state.spread(forecast_fields(run, prepared, levels))
     times = prepared.cube.times.later(run.state.step, run.config.horizon)
-    write_fields(prepared.cube, whole, times, out)
+    write_fields(prepared.cube, whole, times, out, quantiles_of(levels) if levels else ())
     words = times.words()
     return Answer(files=(out,), notes=(*told, f"{len(words)} fields from {words[0]} to {words[-1]}:"))
 

@@ -1,5 +1,6 @@
 """Fields as the files they came from: NetCDF or .npz."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +14,25 @@ from multiway.tasks.grids.times import Times
 
 FIELDS = (*ENDINGS, ".npz")
 """Endings of files of fields."""
+QUANTILE = "quantile"
+"""Axis of the ends of bands."""
 
 
 def in_order(cube: Cube, whole: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The same with its axes in the order of the file."""
-    return np.moveaxis(whole, 0, cube.dims.index(cube.time))
+    """The same with its axes in the order of the file; quantiles, where there are some, stay the first."""
+    first = whole.ndim - len(cube.dims)
+    return np.moveaxis(whole, first, first + cube.dims.index(cube.time))
 
 
-def as_xarray(cube: Cube, whole: NDArray[np.float32], times: Times) -> Any:
-    """The fields as xarray: coordinates, attributes and calendar are those of the file."""
+def as_xarray(cube: Cube, whole: NDArray[np.float32], times: Times, quantiles: Sequence[float] = ()) -> Any:
+    """The fields as xarray: coordinates, attributes and calendar are those of the file; quantiles are an axis."""
     xarray = load_extra("xarray", "writing NetCDF", "grids")
     kept: dict[str, Any] = {name: each for name, each in cube.coordinates.items() if name != cube.time}
     if cube.template is not None:
         kept = {name: each for name, each in cube.template.coords.items() if cube.time not in each.dims}
-    coords = {**kept, cube.time: times.values}
-    result = xarray.DataArray(in_order(cube, whole), dims=cube.dims, coords=coords, name=cube.name)
+    more = {QUANTILE: list(quantiles)} if quantiles else {}
+    coords = {**more, **kept, cube.time: times.values}
+    result = xarray.DataArray(in_order(cube, whole), dims=(*more, *cube.dims), coords=coords, name=cube.name)
     if cube.template is None:
         return result
     result.attrs, own = cube.template.attrs, cube.template.encoding
@@ -41,12 +46,20 @@ def as_xarray(cube: Cube, whole: NDArray[np.float32], times: Times) -> Any:
     return result
 
 
-def write_fields(cube: Cube, whole: NDArray[np.float32], times: Times, path: Path) -> None:
+def write_fields(
+    cube: Cube, whole: NDArray[np.float32], times: Times, path: Path, quantiles: Sequence[float] = ()
+) -> None:
     """Write fields as NetCDF or .npz, by the ending."""
     if path.suffix == ".npz":
         written = np.array(times.words()) if times.calendar else times.values
-        own = {AXES: np.array(cube.dims), "units": np.array([cube.units]), cube.name: in_order(cube, whole)}
+        more = {QUANTILE: np.array(quantiles)} if quantiles else {}
+        own = {
+            **more,
+            AXES: np.array([*more, *cube.dims]),
+            "units": np.array([cube.units]),
+            cube.name: in_order(cube, whole),
+        }
         files.write_arrays(path, {**cube.coordinates, cube.time: written, **own})
         return
-    grid = as_xarray(cube, whole, times)
+    grid = as_xarray(cube, whole, times, quantiles)
     files.write_with(path, lambda temporary: grid.to_netcdf(temporary))

@@ -16,7 +16,7 @@ from multiway.errors import ConfigError
 from multiway.explain import ModeMap
 from multiway.metrics.confidence import class_sets
 from multiway.tasks.estimator import Classifier, Estimator, locate, own_score, place_of, tell_far
-from multiway.tasks.options import check_percentages
+from multiway.tasks.options import hold_levels
 from multiway.tasks.run import Run
 from multiway.tasks.scans.explain import MOST_CASES, attention_maps, explain_case
 from multiway.tasks.scans.predict import predict_cases, predict_mask
@@ -106,10 +106,7 @@ class VolumeClassifier(ScanEstimator, Classifier):
         Of new cases of each class `level` percent have it in their set, by those of validation (Vovk 2012). A class
         with too few of these is in every set.
         """
-        try:
-            check_percentages([level])
-        except ValueError as error:
-            raise ConfigError(f"predict_sets: {error}.") from None
+        hold_levels("predict_sets", [level])
         run = self._run().with_answer(model)
         limits = limits_of(run.tables, run.answer.name, run.state.classes, level)
         tell_far(few_note(limits, run.state.classes, level))

@@ -1,0 +1,107 @@
+"""Bands of fields: held as often as they say on drawn errors, counted slowly on a run, written as quantiles."""
+
+import numpy as np
+import pytest
+
+import multiway
+from command import outcome, printed
+from multiway.tasks import lifecycle
+from multiway.tasks.grids.bands import find_radii, learn_band, share_held
+from multiway.tasks.grids.config import GridConfig
+from multiway.tasks.grids.model import forecast_fields, list_errors, module_of, shares_of
+from multiway.tasks.grids.task import TASK
+from tasks.grids.fields import LAND, make_field, write_npz
+from tolerances import LONG32, ROUNDING64
+
+CONFIG = GridConfig(context=12, horizon=3, model={"name": "none"})
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return write_npz(tmp_path_factory.mktemp("bands") / "sst.npz", make_field(300))
+
+
+@pytest.fixture(scope="module")
+def run(path):
+    return lifecycle.fit_in_memory(TASK, CONFIG, path)
+
+
+def test_bands_hold_new_errors_of_the_same_kind_as_often_as_they_say():
+    draw, sizes = np.random.default_rng(0), np.array([0.8, 1.0, 1.5, 3.0, 1.2, 1.0, 1.0])
+    weights = np.array([3.0, 1.0, 1.0, 1.0, 1.0, 2.0, 5.0]) / 14
+    spread, reach = learn_band(draw.normal(size=(400, 7)) * sizes, weights)
+    np.testing.assert_allclose(spread, sizes, rtol=0.12)
+    new = draw.normal(size=(4000, 7)) * sizes
+    for level in (50, 80, 95):
+        held, whole = share_held(new, find_radii(spread[None], reach[None], level)[0], weights).sum(1)
+        assert held / whole == pytest.approx(level / 100, abs=0.02)
+
+
+def test_few_times_widen_a_band_and_a_cell_is_measured_without_its_own_error():
+    """Three times of one cell: the band of 80 % holds 0.8 x 4 / 3 of them, which is all."""
+    errors = np.array([[1.0], [-2.0], [np.nan], [4.0]])
+    spread, reach = learn_band(errors, np.ones(1))
+    common = (1 + 4 + 16) / 3
+    assert spread[0] == pytest.approx(np.sqrt((21 + 4 * common) / 7), rel=ROUNDING64)
+    others = [np.sqrt((21 - own + 4 * common) / (2 + 4)) for own in (1, 4, 16)]
+    ratios = sorted(size / other for size, other in zip((1, 2, 4), others, strict=True))
+    assert [reach[79], reach[9]] == pytest.approx([ratios[2], ratios[0]], rel=ROUNDING64)
+
+
+def test_the_scores_count_the_test_values_in_the_bands(run, path):
+    module, shares, grid = module_of(run), shares_of(run), TASK.prepare(CONFIG, path)
+    held, whole = dict.fromkeys((80.0, 95.0), 0.0), 0.0
+    for lead, errors in enumerate(list_errors(module, grid, "test")):
+        for row, cell in np.ndindex(errors.shape[0], errors.shape[2]):
+            off = abs(float(shares[lead] @ errors[row, :, cell]))
+            whole += grid.weights[cell]
+            for level in held:
+                held[level] += grid.weights[cell] * (off <= module.radii(level)[lead, cell])
+    found = {row["metric"]: row["value"] for row in run.scores if row["split"] == "test" and "cover" in row["metric"]}
+    assert found == {f"coverage_{level:g}": pytest.approx(each / whole, rel=LONG32) for level, each in held.items()}
+    assert 0.6 < found["coverage_80"] < found["coverage_95"] < 1
+
+
+def test_no_test_row_widens_a_band(run, tmp_path):
+    values = make_field(300)
+    values[240:] *= 1.5
+    other = lifecycle.fit_in_memory(TASK, CONFIG, write_npz(tmp_path / "other.npz", values))
+    np.testing.assert_array_equal(module_of(other).radii(80), module_of(run).radii(80))
+
+
+def test_quantiles_are_an_axis_of_what_is_written(path, tmp_path):
+    run = tmp_path / "run"
+    printed("train", "grids", "--data", path, "--horizon", 3, "--model", "none", "--out", run)
+    printed("predict", run, "--data", path, "--levels", "50,90", "--out", tmp_path / "bands.npz")
+    printed("predict", run, "--data", path, "--out", tmp_path / "next.npz")
+    with np.load(tmp_path / "bands.npz") as bands, np.load(tmp_path / "next.npz") as middle:
+        assert bands["axes"].tolist() == ["quantile", "time", "lat", "lon"]
+        np.testing.assert_allclose(bands["quantile"], [0.05, 0.25, 0.5, 0.75, 0.95], rtol=ROUNDING64)
+        np.testing.assert_array_equal(bands["sst"][2], middle["sst"])
+        rising = np.delete(bands["sst"].reshape(5, 3, -1), 5 * LAND[0] + LAND[1], axis=2)
+        assert (np.diff(rising, axis=0) > 0).all()
+        model = multiway.GridForecaster.load(run)
+        np.testing.assert_array_equal(model.predict(path, levels=(50, 90)), bands["sst"])
+        loaded = lifecycle.load(run)
+        widths = forecast_fields(loaded, TASK.prepare(loaded.config, path, loaded.state), (90,))
+        np.testing.assert_allclose(widths[2] - widths[1], module_of(loaded).radii(90), rtol=LONG32)
+
+
+def test_bands_that_there_are_not_are_one_line(path, tmp_path):
+    run = tmp_path / "run"
+    printed("train", "grids", "--data", path, "--horizon", 3, "--model", "none", "--out", run)
+    for words, text in (
+        (["--levels", "0.9"], "levels are percentages, from 1 to less than 100. Got 0.9; did you mean 90?"),
+        (["--levels", "90", "--model", "damped"], "bands are those of multiway"),
+    ):
+        code, out, err = outcome("predict", run, "--data", path, *words, "--out", tmp_path / "x.npz")
+        assert (code, out) == (1, "") and err.count("\n") == 1 and text in err, err
+
+
+def test_xarray_has_the_quantiles_as_a_coordinate(path):
+    xarray = pytest.importorskip("xarray", reason="xarray is not installed")
+    times = np.arange("2001-01", "2008-07", dtype="datetime64[M]").astype("datetime64[ns]")
+    field = xarray.DataArray(make_field(90), dims=("time", "lat", "lon"), name="sst", coords={"time": times})
+    later = multiway.GridForecaster(3, model="none").fit(field).predict(levels=(80,))
+    assert later.dims == ("quantile", "time", "lat", "lon")
+    np.testing.assert_allclose(later["quantile"], [0.1, 0.5, 0.9], rtol=ROUNDING64)
