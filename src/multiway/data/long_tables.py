@@ -138,7 +138,7 @@ class Keys:
         ranked = sorted(
             named,
             key=lambda name: (
-                bool(frame[name].isna().any() or (frame[name] == "").any()),  # as of regions without a code
+                bool((frame[name].isna() | frame[name].eq("")).any()),  # as of regions without a code
                 not NAMED.search(name),
                 is_numeric_dtype(frame[name]),
             ),
