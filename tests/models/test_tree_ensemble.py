@@ -5,9 +5,10 @@ import pytest
 import torch
 from safetensors.torch import load, save
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.metrics import log_loss
 
 from multiway.errors import ShapeError
-from multiway.models.tree_ensemble import DEPTH, TreeEnsemble, nodes_of, nodes_of_lightgbm
+from multiway.models.tree_ensemble import DEPTH, EVERY, SIZES, TreeEnsemble, nodes_of, nodes_of_lightgbm
 from tolerances import ROUNDING64
 
 
@@ -83,3 +84,47 @@ def test_trees_of_lightgbm_are_those_that_it_forecasts_with(rows):
     ours = model(torch.from_numpy(x))[:, 0].numpy()
     assert ours == pytest.approx(fitted.predict(x), rel=ROUNDING64, abs=ROUNDING64)
     assert np.mean((ours - y) ** 2) < 0.2 * np.var(y)
+
+
+@pytest.mark.parametrize("classes", [1, 2, 3])
+def test_rows_that_are_held_out_choose_the_size_and_the_number_of_trees(rows, classes):
+    x, y = rows
+    y = y if classes == 1 else np.digitize(y, np.quantile(y, np.arange(1, classes) / classes))
+    (x, y), fitting = (torch.from_numpy(each) for each in (x, y)), np.arange(700) < 500
+    model = TreeEnsemble(100, 31, 1 if classes < 3 else 3)
+    chosen = model.tune(x[fitting], y[fitting], x[~fitting], y[~fitting], seed=5)
+    kind = HistGradientBoostingRegressor if classes == 1 else HistGradientBoostingClassifier
+
+    def loss(rounds, leaves):
+        how = {name: value for name, value in chosen.items() if name != "rounds"} | {"max_leaf_nodes": leaves}
+        known = kind(max_iter=EVERY, early_stopping=False, random_state=5, warm_start=True, **how)
+        for count in range(EVERY, rounds + 1, EVERY):  # whose features are drawn as they were
+            known.set_params(max_iter=count).fit(x[fitting], y[fitting])
+        if classes == 1:
+            return np.mean((known.predict(x[~fitting]) - y[~fitting].numpy()) ** 2), known
+        return log_loss(y[~fitting], known.predict_proba(x[~fitting])), known
+
+    best, known = loss(chosen["rounds"], chosen["max_leaf_nodes"])
+    raw = known.predict(x) if classes == 1 else known.decision_function(x)
+    np.testing.assert_allclose(model(x).squeeze(1), raw, rtol=ROUNDING64, atol=ROUNDING64)
+    others = [loss(chosen["rounds"] + step, chosen["max_leaf_nodes"])[0] for step in (-EVERY, EVERY)]
+    other = next(each for each in SIZES if each != chosen["max_leaf_nodes"])
+    assert best <= min(*others, *(loss(rounds, other)[0] for rounds in (EVERY, 2 * EVERY)))
+
+
+def test_noise_has_few_trees_and_they_can_be_stored_and_fitted_to_more_rows():
+    draw = torch.Generator().manual_seed(2)
+    x, y = torch.randn(400, 3, generator=draw), torch.randn(400, generator=draw)
+    model, stored, other = (TreeEnsemble(100, 31, 1) for _ in range(3))
+    chosen = model.tune(x[:300], y[:300], x[300:], y[300:])
+    assert chosen["rounds"] == EVERY == len(model.value)
+    stored.load_state_dict(load(save(model.state_dict())))
+    assert torch.equal(stored(x), model(x))
+    other.fit(x, y, **chosen)
+    assert len(other.value) == EVERY and not torch.equal(other(x), model(x))
+
+
+def test_a_class_that_training_lacks_has_no_chance_and_no_error():
+    x, y = torch.arange(80.0)[:, None], torch.arange(80) // 40
+    model = TreeEnsemble(40, 31, 1)
+    assert model.tune(x, y, torch.tensor([[5.0]]), torch.tensor([2]))["rounds"] == EVERY

@@ -189,6 +189,15 @@ def test_a_candidate_that_is_measured_on_some_cases_is_compared_on_these(shift, 
     assert "validation of 30 cases" in chosen.reason
 
 
+def test_a_candidate_that_is_measured_on_a_few_cases_does_not_displace_one_of_many():
+    given = losses(trees=0.0, logistic=0.1, network=-0.5)
+    given[NETWORK][9:] = np.nan
+    chosen = choose(Evidence(losses=given, measured="5 folds"))
+    assert chosen.name == "trees" and f"of logistic, 5 folds of {CASES} " in chosen.reason
+    assert choose(Evidence(losses={name: each[:9] for name, each in given.items()})).name == NETWORK
+    assert choose(Evidence(losses=given), answer=NETWORK).name == NETWORK
+
+
 def test_a_choice_survives_its_plain_form():
     outputs, truth = planted()
     chosen = choose(Evidence.from_squares(outputs, truth, measured="5 folds"))

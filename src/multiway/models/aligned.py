@@ -1,11 +1,11 @@
 """Forecasts on values whose tails are drawn in: from whole seasons of one phase, and from the last steps of all."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from multiway.models.open_buffers import OpenBuffers
 from multiway.models.regression import Regressors
 from multiway.models.windows import fill_gaps
 from multiway.ops.robust_ridge import Affine, clipped_process, gaussian_features, robust_ridge
@@ -40,7 +40,7 @@ PENALTIES = (1.0, 4.0, 16.0)
 """Times these that are tried."""
 
 
-class DrawnIn(nn.Module):
+class DrawnIn(OpenBuffers):
     r"""Values as $\operatorname{arsinh}((y - m) / s)$, m and s median and median absolute deviation in training."""
 
     takes_covariates = True
@@ -111,13 +111,6 @@ class AlignedSeasons(DrawnIn):
             "weight": torch.zeros(0, len(DRIFTS), num_series, 0, horizon, dtype=torch.float64),
         }.items():
             self.register_buffer(name, tensor)
-
-    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
-        """Take the sizes of what is loaded: they are those of the training rows."""
-        for name in self.open_buffers:
-            if prefix + name in state_dict:
-                setattr(self, name, torch.empty_like(state_dict[prefix + name]))
-        super()._load_from_state_dict(state_dict, prefix, *args)
 
     def forward(self, past: Tensor, covariates: Regressors) -> Tensor:
         """Forecast, in the units of the past."""

@@ -1,7 +1,7 @@
 """Boosted trees and forests as buffers: fitted by a library, stored and evaluated without it or pickle."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from multiway.errors import ShapeError
 from multiway.lazy import load_extra
+from multiway.models.open_buffers import OpenBuffers
 
 Nodes = Mapping[str, NDArray[Any]] | NDArray[np.void]
 """Nodes of one tree by field: feature, threshold, left, right and value; a leaf is its own child."""
@@ -17,11 +18,15 @@ DEPTH = 6
 """Of LightGBM's trees: a row takes as many steps through all of them."""
 ROWS = 8192
 """Rows that walk through all trees at once."""
+SIZES, SMALLEST, FEATURES = (8, 31), 10, 0.5
+"""Leaves of a tree that are tried, rows in a leaf at least, and the share of the features that a split may look at."""
+EVERY, LEAST = 20, 1e-6
+"""Rounds after which the loss is looked at, and the least chance of a class in it."""
 FOREST, SHARE, AT_ONCE = 200, 0.1, 256
 """Of a forest: trees, the share of the features that a split is chosen from (as QUANT has them), and such rows."""
 
 
-class TreeEnsemble(nn.Module):
+class TreeEnsemble(OpenBuffers):
     """A sum of regression trees for each output: raw scores, such as logits, of rows of numbers.
 
     A row starts at node 0 of every tree, goes left where its feature is at most the node's threshold and right
@@ -31,45 +36,69 @@ class TreeEnsemble(nn.Module):
         Input `(batch, features)` without NaN; output `(batch, num_outputs)` float64.
     """
 
+    open_buffers = ("feature", "threshold", "sides", "value")
+    """Their first axis has the rounds that were fitted."""
+    feature: Tensor
+    threshold: Tensor
+    sides: Tensor
+    value: Tensor
+
     def __init__(self, num_trees: int, num_leaves: int, num_outputs: int) -> None:
         super().__init__()
-        shape = (num_trees, num_outputs, 2 * num_leaves - 1)
-        self.feature = nn.Buffer(torch.zeros(shape, dtype=torch.int64))
-        self.threshold = nn.Buffer(torch.zeros(shape, dtype=torch.float64))
-        self.sides = nn.Buffer(torch.arange(shape[-1])[:, None].expand(*shape, 2).clone())
-        self.value = nn.Buffer(torch.zeros(shape, dtype=torch.float64))
+        self.most = num_trees
+        for name, tensor in _empty_trees(0, num_outputs, 2 * num_leaves - 1).items():
+            self.register_buffer(name, tensor)
         self.start = nn.Buffer(torch.zeros(num_outputs, dtype=torch.float64))
 
-    def fit(self, x: Tensor, y: Tensor, seed: int = 0, smallest: int = 20) -> dict[str, Any]:
-        """Boost as many trees as there is room for with scikit-learn, and keep their nodes.
+    def fit(self, x: Tensor, y: Tensor, seed: int = 0, *, rounds: int | None = None, **how: Any) -> None:
+        """Boost trees with scikit-learn, and keep their nodes: as many, and as large, as there is room for.
 
-        `smallest` rows at least are in a leaf.
+        `how` holds other fields of scikit-learn's class, such as the least number of rows in a leaf.
         """
-        sklearn = load_extra("sklearn.ensemble", "a model of boosted trees", "trees")
-        make = getattr(sklearn, f"HistGradientBoosting{'Regressor' if y.is_floating_point() else 'Classifier'}")
-        rounds, _, room = self.value.shape
-        leaves = {"max_leaf_nodes": (room + 1) // 2, "min_samples_leaf": smallest}
-        fitted = make(max_iter=rounds, **leaves, early_stopping=False, random_state=seed)
-        fitted.fit(x.double().numpy(), y.double().numpy())
-        trees = [[nodes_of(tree.nodes) for tree in group] for group in fitted._predictors]
+        leaves = {"max_leaf_nodes": (self.value.shape[2] + 1) // 2, **how}
+        fitted = _booster(y, seed, max_iter=rounds or self.most, **leaves)
+        self._keep(fitted.fit(x.double().numpy(), y.double().numpy()), self.most)
+
+    def tune(self, x: Tensor, y: Tensor, held_x: Tensor, held_y: Tensor, seed: int = 0) -> dict[str, Any]:
+        """Boost with scikit-learn; rows that are held out choose the size of the trees and their number.
+
+        The loss is the log loss of classes and the squared error of numbers, looked at every few rounds; a size is left
+        where it no longer falls. What was chosen is given, as fields of `fit`.
+        """
+        inputs, targets = x.double().numpy(), y.double().numpy()
+        best: tuple[float, Any, dict[str, Any]] = (float("inf"), None, {})
+        for leaves in SIZES:
+            how = {"max_leaf_nodes": leaves, "min_samples_leaf": SMALLEST, "max_features": FEATURES}
+            booster, losses = _booster(y, seed, warm_start=True, **how), list[float]()
+            for rounds in range(EVERY, self.most + 1, EVERY):
+                losses.append(_loss_on(booster.set_params(max_iter=rounds).fit(inputs, targets), held_x, held_y))
+                if losses[-1] > min(losses):
+                    break
+            lowest = min(losses)
+            if lowest < best[0]:
+                best = (lowest, booster, {"rounds": EVERY * (1 + losses.index(lowest)), **how})
+        _, booster, chosen = best
+        self._keep(booster, chosen["rounds"])
+        return chosen
+
+    def _keep(self, fitted: Any, rounds: int) -> None:
+        trees = [[nodes_of(tree.nodes) for tree in group] for group in fitted._predictors[:rounds]]
         self.set_trees(trees, fitted._baseline_prediction)
-        return {"rounds": len(trees)}
 
     def fit_by_lightgbm(self, x: Tensor, y: Tensor, seed: int = 0, smallest: int = 20) -> None:
         """Boost as many trees as there is room for with LightGBM, of squared errors, and keep their nodes."""
         lightgbm = load_extra("lightgbm", "a model of LightGBM's trees", "lightgbm")
-        rounds, _, room = self.value.shape
-        sizes = {"num_leaves": (room + 1) // 2, "max_depth": DEPTH, "min_data_in_leaf": smallest}
+        sizes = {"num_leaves": (self.value.shape[2] + 1) // 2, "max_depth": DEPTH, "min_data_in_leaf": smallest}
         how = {"seed": seed, "deterministic": True, "force_row_wise": True, "num_threads": torch.get_num_threads()}
         examples = lightgbm.Dataset(x.numpy(), y.double().numpy())
-        fitted = lightgbm.train({"objective": "l2", "verbosity": -1, **sizes, **how}, examples, rounds).dump_model()
+        fitted = lightgbm.train({"objective": "l2", "verbosity": -1, **sizes, **how}, examples, self.most).dump_model()
         trees = [[nodes_of_lightgbm(tree["tree_structure"])] for tree in fitted["tree_info"]]
         self.set_trees(trees, np.zeros(1))
 
     @torch.no_grad()
     def set_trees(self, trees: Sequence[Sequence[Nodes]], start: NDArray[np.float64]) -> None:
         """Copy in fitted trees, one per round and output, and what the sum starts from."""
-        most, outputs, room = self.value.shape
+        most, (outputs, room) = self.most, self.value.shape[1:]
         largest = max((len(nodes["value"]) for row in trees for nodes in row), default=0)
         widest = max((len(row) for row in trees), default=outputs)
         if len(trees) > most or widest != outputs or largest > room:
@@ -77,6 +106,8 @@ class TreeEnsemble(nn.Module):
                 f"TreeEnsemble: trees must fit {most} rounds of {outputs} outputs and {room} nodes. Got {len(trees)} "
                 f"rounds of {widest} with up to {largest} nodes."
             )
+        for name, tensor in _empty_trees(len(trees), outputs, room).items():
+            setattr(self, name, tensor)
         for index, row in enumerate(trees):
             for output, nodes in enumerate(row):
                 self._set(index, output, nodes)
@@ -106,15 +137,15 @@ class TreeEnsemble(nn.Module):
                 break
             node = after
         values: Tensor = self.value.flatten()[node]
-        return self.start + values.reshape(-1, trees, outputs).sum(1)
+        return self.start + values.reshape(len(x), trees, outputs).sum(1)
 
     def extra_repr(self) -> str:
-        """Room for trees, outputs and nodes."""
+        """Trees, outputs and room for nodes."""
         trees, outputs, room = self.value.shape
         return f"{trees} rounds of {outputs} trees with up to {room} nodes"
 
 
-class Forest(nn.Module):
+class Forest(OpenBuffers):
     r"""Shares of classes in the leaves that a row reaches, in the mean over trees, as logits.
 
     $$z_c = \log \frac{\sum_t p_{tc} + 1 / C}{T + 1}$$
@@ -126,7 +157,7 @@ class Forest(nn.Module):
         Input `(batch, features)` float32; output `(batch, classes)` float32.
     """
 
-    open_buffers: ClassVar = ("feature", "threshold", "sides", "shares", "roots")
+    open_buffers = ("feature", "threshold", "sides", "shares", "roots")
     """Their first axes have the nodes, and the trees, of what was fitted."""
     feature: Tensor
     threshold: Tensor
@@ -165,13 +196,6 @@ class Forest(nn.Module):
         self.shares = torch.from_numpy(shares / shares.sum(1, keepdims=True)).float()
         self.roots = torch.from_numpy(roots[:-1].astype(np.int32))
 
-    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
-        """Take the sizes of what is loaded."""
-        for name in self.open_buffers:
-            if prefix + name in state_dict:
-                setattr(self, name, torch.empty_like(state_dict[prefix + name]))
-        super()._load_from_state_dict(state_dict, prefix, *args)
-
     def forward(self, x: Tensor) -> Tensor:
         """Logits of every row."""
         return torch.cat([self._rows(rows) for rows in x.split(AT_ONCE)])
@@ -186,6 +210,34 @@ class Forest(nn.Module):
             node = after
         votes: Tensor = self.shares[node].sum(1)
         return ((votes + 1 / votes.shape[1]) / (len(self.roots) + 1)).log()
+
+
+def _empty_trees(rounds: int, outputs: int, room: int) -> dict[str, Tensor]:
+    """Trees of nothing but leaves, which add 0."""
+    shape = (rounds, outputs, room)
+    return {
+        "feature": torch.zeros(shape, dtype=torch.int64),
+        "threshold": torch.zeros(shape, dtype=torch.float64),
+        "sides": torch.arange(room)[:, None].expand(*shape, 2).clone(),
+        "value": torch.zeros(shape, dtype=torch.float64),
+    }
+
+
+def _booster(y: Tensor, seed: int, **how: Any) -> Any:
+    """Scikit-learn's class for such targets."""
+    sklearn = load_extra("sklearn.ensemble", "a model of boosted trees", "trees")
+    make = getattr(sklearn, f"HistGradientBoosting{'Regressor' if y.is_floating_point() else 'Classifier'}")
+    return make(early_stopping=False, random_state=seed, **how)
+
+
+def _loss_on(fitted: Any, x: Tensor, y: Tensor) -> float:
+    """Log loss of classes, squared error of numbers, of rows that were held out."""
+    if y.is_floating_point():
+        return float(np.square(fitted.predict(x.double().numpy()) - y.double().numpy()).mean())
+    chances = fitted.predict_proba(x.double().numpy())
+    places = np.searchsorted(fitted.classes_, y.numpy()).clip(max=len(fitted.classes_) - 1)
+    known = fitted.classes_[places] == y.numpy()  # a class without a training row has no chance
+    return float(-np.log(np.where(known, chances[np.arange(len(y)), places], 0).clip(LEAST)).mean())
 
 
 def nodes_of(nodes: NDArray[np.void]) -> dict[str, NDArray[Any]]:

@@ -17,7 +17,7 @@ from multiway.tasks.options import AUTO
 
 FOLDS, FEWEST = 5, 10
 """Parts that the weights of a blend are tried on in turn, and clusters below which neither a blend nor a constant is
-taken for as good as the best."""
+taken for as good as the best; nor is a candidate that has a loss of fewer cases than others."""
 Floats = NDArray[np.float64]
 COMPLEMENT = "1 - "
 """Begins the name of a loss that is one minus a score; a reason says the score."""
@@ -164,7 +164,10 @@ class _Trial:
         self.whole = [name for name in self.names if np.isfinite(self.losses[name]).sum() == most]
         first = min(self.whole, key=lambda name: (np.nanmean(self.losses[name]), self.rank(name)))
         self.means = {name: float(np.nanmean(self.losses[first])) + self.above(name, first) for name in self.names}
-        self.best = min(self.names, key=lambda name: (self.means[name], self.rank(name)))
+        self.compared = [
+            each for each in self.names if each in self.whole or self.count(self.common(each, first)) >= FEWEST
+        ]
+        self.best = min(self.compared, key=lambda name: (self.means[name], self.rank(name)))
 
     def rank(self, name: str) -> int:
         """How simple a candidate is."""
@@ -187,7 +190,7 @@ class _Trial:
 
     def near(self) -> list[str]:
         """Candidates within one standard error of the best."""
-        near = [name for name in self.names if self.above(name, self.best) <= self.error(name, self.best)]
+        near = [name for name in self.compared if self.above(name, self.best) <= self.error(name, self.best)]
         return [name for name in near if name == self.best or self.rank(name) > CONSTANT or self._is_unbeaten(name)]
 
     def _is_unbeaten(self, constant: str) -> bool:
@@ -258,7 +261,7 @@ class _Trial:
 
     def _measure(self, name: str) -> str:
         """The figures behind a reason: of the answer and of the best of the others, on the same cases."""
-        others = [each for each in self.names if each != name]
+        others = [each for each in self.compared if each != name]
         rival = min(others, key=lambda each: (self.means[each], self.rank(each))) if others else name
         cases = self.common(name, rival)
         own, other = (float(self.losses[each][cases].mean()) for each in (name, rival))

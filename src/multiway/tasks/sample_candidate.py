@@ -25,8 +25,8 @@ FOLDS, LEAST = 5, 2
 """Folds that candidates are fitted on where validation is small, and those of a network at least."""
 STEPS, WORK = 1_500, 5e10
 """Steps of a network on all folds, and operations in them, up to which it is fitted anew."""
-ROUNDS, LEAVES = 100, 31
-"""Of the boosted trees: what scikit-learn has by default."""
+ROUNDS, LEAVES = 400, 31
+"""Of the boosted trees, at most."""
 
 
 class Basis(NamedTuple):
@@ -280,8 +280,12 @@ class Trees(SampleCandidate[TreeEnsemble]):
         return TreeEnsemble(ROUNDS, LEAVES, 1 if outputs == 2 else outputs)
 
     def fit(self, model: TreeEnsemble, training: Lesson, validation: Lesson) -> Fitted:
-        """Boost."""
-        return model.fit(*training.tensors, training.run.config.training.seed)
+        """Boost; validation chooses the size and the number of the trees."""
+        return model.tune(*training.tensors, *validation.tensors, training.run.config.training.seed)
+
+    def refit(self, model: TreeEnsemble, fitted: TreeEnsemble | None, data: Lesson) -> None:
+        """Boost trees of that size and number."""
+        model.fit(*data.tensors, data.run.config.training.seed, **data.learnt)
 
 
 class Pooled(SampleCandidate[PooledLogistic]):

@@ -104,8 +104,9 @@ def refit_run(run: Run, prepared: PreparedPanel, context: Context, uses: Sequenc
         model.refits[use] = nn.ModuleDict({name: fitted.get(name, model.every[name]) for name in names})
     if "future" in uses and "test" in model.refits:
         run.facts["selection"]["later"] = follow_test_rows(model, prepared, run.state.mase_scale)
-        if run.facts["selection"]["later"]:
-            run.facts["intervals"]["wider"] = widen_bands(run, prepared)
+        run.facts["intervals"].pop("wider", None)
+        if run.facts["selection"]["later"] and (wider := widen_bands(run, prepared)):
+            run.facts["intervals"]["wider"] = wider
     run.facts |= {"refit": rows, "retrained": epochs}
 
 

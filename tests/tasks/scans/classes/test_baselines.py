@@ -5,15 +5,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from sklearn.ensemble import HistGradientBoostingClassifier
 from torch.nn import functional as F
 
 from multiway import ops
 from multiway.data.samples import Samples
 from multiway.data.sources.scans.intensity import IntensityScale
 from multiway.models.baselines import Linear, PooledLogistic, fit_logistic
+from multiway.models.tree_ensemble import TreeEnsemble
 from multiway.tasks.declarations import Context
-from multiway.tasks.sample_candidate import Basis, Lesson
+from multiway.tasks.sample_candidate import LEAVES, ROUNDS, Basis, Lesson
 from multiway.tasks.scans.encode import VolumeState
 from multiway.tasks.scans.networks import VolumeLoss, scan_probabilities
 from multiway.tasks.scans.task import CLASSES as TASK
@@ -55,7 +55,7 @@ def test_logistic_regression_is_that_of_means_of_blocks():
 
 
 def test_features_are_told_apart_as_rows_of_a_table_are():
-    """By logistic regression, and by scikit-learn's trees; one case gives what it does in a batch."""
+    """By logistic regression, and by boosted trees; one case gives what it does in a batch."""
     training, held = make_source(60), make_source(20, seed=1)
     state = SimpleNamespace(channels=1, classes=("low", "high"))
     run = SimpleNamespace(config=make_config())
@@ -64,14 +64,16 @@ def test_features_are_told_apart_as_rows_of_a_table_are():
         for source in (training, held)
         for part in (ops.volume_features(source.decode(source.inputs)), source.target_tensor)
     )
-    plain, trees = Linear(ops.VOLUME_FEATURES, 2), HistGradientBoostingClassifier(early_stopping=False)
-    facts, shares = fit_logistic(plain, x, y, held_x, held_y), trees.fit(x, y).predict_proba(held_x)
+    plain, trees = Linear(ops.VOLUME_FEATURES, 2), TreeEnsemble(ROUNDS, LEAVES, 1)
+    facts, sizes = fit_logistic(plain, x, y, held_x, held_y), trees.tune(x, y, held_x, held_y)
+    rises = trees(held_x).sigmoid().numpy()
+    shares = np.hstack([1 - rises, rises])
     volumes = held.decode(held.inputs)
     for name, expected in (("features", plain(held_x).softmax(1).numpy()), ("trees", shares)):
         candidate = TASK.candidates()[name]
         model = candidate.build(Basis(run.config, state))
         found = candidate.fit(model, *(Lesson(part, run, Context()) for part in (training, held)))
-        assert name == "trees" or found == facts
+        assert found == (sizes if name == "trees" else facts)
         whole = scan_probabilities(model, volumes, run.config).numpy()
         np.testing.assert_allclose(whole, expected, rtol=SUMS32)
         np.testing.assert_allclose(scan_probabilities(model, volumes[7:8], run.config), whole[7:8], rtol=SUMS32)

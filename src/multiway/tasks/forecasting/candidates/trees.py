@@ -116,7 +116,7 @@ class LaggedTrees(nn.Module):
 
     def grow(self, x: Tensor, y: Tensor, seed: int) -> None:
         """Fit trees by the library."""
-        self.trees.fit(x, y, seed, SMALLEST)
+        self.trees.fit(x, y, seed, min_samples_leaf=SMALLEST)
 
     def count_windows(self, windows: Windows) -> int:
         """All; with covariates as many as examples can be drawn from."""

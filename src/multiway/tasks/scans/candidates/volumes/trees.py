@@ -1,5 +1,7 @@
 """Boosted trees on brightness, shape and texture."""
 
+from typing import Any
+
 from multiway.models.baselines import OnVolumeFeatures
 from multiway.models.tree_ensemble import TreeEnsemble
 from multiway.tasks.candidate import TREES
@@ -19,8 +21,13 @@ class VolumeTrees(SampleCandidate[OnVolumeFeatures[TreeEnsemble]]):
         return OnVolumeFeatures(Trees().build(basis))
 
     def fit(self, model: OnVolumeFeatures[TreeEnsemble], training: Lesson, validation: Lesson) -> Fitted:
-        """Boost."""
-        return model.model.fit(*feature_rows(model, training), training.run.config.training.seed)
+        """Boost; validation chooses the size and the number of the trees."""
+        held = feature_rows(model, validation)
+        return model.model.tune(*feature_rows(model, training), *held, training.run.config.training.seed)
+
+    def refit(self, model: OnVolumeFeatures[TreeEnsemble], fitted: Any, data: Lesson) -> None:
+        """Boost trees of that size and number."""
+        model.model.fit(*feature_rows(model, data), data.run.config.training.seed, **data.learnt)
 
 
 CANDIDATE = VolumeTrees()
