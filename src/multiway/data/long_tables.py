@@ -138,7 +138,7 @@ class Keys:
         ranked = sorted(
             named,
             key=lambda name: (
-                bool((frame[name].isna() | frame[name].eq("")).any()),  # as of regions without a code
+                frame[name].isin(["", None]).any(),  # as of regions without a code
                 not NAMED.search(name),
                 is_numeric_dtype(frame[name]),
             ),
