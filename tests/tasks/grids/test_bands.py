@@ -37,8 +37,19 @@ def test_bands_hold_new_errors_of_the_same_kind_as_often_as_they_say():
         assert held / whole == pytest.approx(level / 100, abs=0.02)
 
 
-def test_few_times_widen_a_band_and_a_cell_is_measured_without_its_own_error():
-    """Three times of one cell: the band of 80 % holds 0.8 x 4 / 3 of them, which is all."""
+def test_few_times_still_hold_new_errors():
+    draw, weights = np.random.default_rng(1), np.ones(500) / 500
+    sizes, held = np.exp(draw.normal(size=500) / 2), []
+    for _ in range(20):
+        spread, reach = learn_band(draw.normal(size=(6, 500)) * sizes, weights)
+        radii = find_radii(spread[None], reach[None], 80)[0]
+        new, whole = share_held(draw.normal(size=(20, 500)) * sizes, radii, weights).sum(1)
+        held.append(new / whole)
+    assert np.mean(held) == pytest.approx(0.8, abs=0.02)
+
+
+def test_a_cell_is_measured_without_its_own_error():
+    """Three times of one cell: the band of 80 % holds all of them, that of 10 % the first."""
     errors = np.array([[1.0], [-2.0], [np.nan], [4.0]])
     spread, reach = learn_band(errors, np.ones(1))
     common = (1 + 4 + 16) / 3

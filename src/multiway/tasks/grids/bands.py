@@ -16,7 +16,7 @@ def learn_band(errors: Floats, weights: Floats) -> tuple[Floats, Floats]:
     r"""Spread of the errors of each cell `(cells,)`, and how many spreads hold each percentage of them `(99,)`.
 
     $s_c^2 = (\sum_t e_{tc}^2 + m \bar{e^2}) / (n_c + m)$, where the mean is by area. An error is measured by the spread
-    of its cell without it, and of n times the share $p (n + 1) / n$ is held for a level p (split conformal bands).
+    of its cell without it, so that few times make wide bands; a level is a quantile by area of these over all cells.
 
     Args:
         errors: At each time, `(times, cells)`; NaN where nothing is known.
@@ -30,9 +30,8 @@ def learn_band(errors: Floats, weights: Floats) -> tuple[Floats, Floats]:
     ratios = np.sqrt(squares / np.maximum(others, 1e-300))[known]
     order = np.argsort(ratios)
     shares = np.cumsum(areas[known][order]) / max(float(areas.sum()), 1e-300)
-    wanted = np.minimum(PERCENTAGES / 100 * (len(errors) + 1) / len(errors), 1.0)
-    places = np.searchsorted(shares, wanted - 1e-9).clip(max=max(len(ratios) - 1, 0))
-    reach = ratios[order][places] if len(ratios) else np.zeros(len(wanted))
+    places = np.searchsorted(shares, PERCENTAGES / 100 - 1e-9).clip(max=max(len(ratios) - 1, 0))
+    reach = ratios[order][places] if len(ratios) else np.zeros(len(PERCENTAGES))
     return np.sqrt(sums / (counts + PRIOR)), reach
 
 
