@@ -43,7 +43,7 @@ HELD = {
 LEFT_OUT = {
     "Mroz": ["hoursw", "wagew"],
     "Males": ["nr"],
-    "Caschool": ["readscr", "mathscr", "distcod"],
+    "Caschool": ["readscr", "mathscr", "distcod", "district"],
     "Train": ["id"],
 }
 """Columns that are the target under another name, or numbers of rows."""

@@ -164,10 +164,13 @@ class _Trial:
         self.whole = [name for name in self.names if np.isfinite(self.losses[name]).sum() == most]
         first = min(self.whole, key=lambda name: (np.nanmean(self.losses[name]), self.rank(name)))
         self.means = {name: float(np.nanmean(self.losses[first])) + self.above(name, first) for name in self.names}
-        self.compared = [
-            each for each in self.names if each in self.whole or self.count(self.common(each, first)) >= FEWEST
-        ]
+        self.compared = [each for each in self.names if each in self.whole or self._stands_out(each, first)]
         self.best = min(self.compared, key=lambda name: (self.means[name], self.rank(name)))
+
+    def _stands_out(self, name: str, first: str) -> bool:
+        """Whether a candidate measured on some cases, which may have chosen its epoch, is better by two deviations."""
+        cases = self.common(name, first)
+        return self.count(cases) >= FEWEST and self.above(name, first) < -2 * self.error(name, first)
 
     def rank(self, name: str) -> int:
         """How simple a candidate is."""
