@@ -1,7 +1,7 @@
 """Ridge regression of the classes on MultiRocket's and Hydra's kernels."""
 
 from multiway.models.series_baselines import Rocket
-from multiway.tasks.candidate import TREES
+from multiway.tasks.candidate import LINEAR
 from multiway.tasks.declarations import Fitted
 from multiway.tasks.sample_candidate import Basis, Lesson, SampleCandidate
 
@@ -9,7 +9,7 @@ from multiway.tasks.sample_candidate import Basis, Lesson, SampleCandidate
 class Kernels(SampleCandidate[Rocket]):
     """Ridge regression of the classes on MultiRocket's and Hydra's kernels."""
 
-    name, words, cost, rank = "rocket", "MultiRocket and Hydra", 2, TREES
+    name, words, cost, rank = "rocket", "MultiRocket and Hydra", 2, LINEAR
 
     def build(self, basis: Basis) -> Rocket:
         """Kernels are drawn here."""
