@@ -59,4 +59,4 @@ def test_what_differs_unsaid_is_silent():
 
 def test_relations_are_drawn_of_every_task_with_a_table_and_none_is_silent(tmp_path):
     row = figures("relations", tmp_path, "--count", 70, "--answers", 4)
-    assert len(row["tasks"]) == 7 and row["same"] > 50 and row["silent"] == row["fault"] == 0
+    assert len(row["tasks"]) == 9 and row["same"] > 50 and row["silent"] == row["fault"] == 0

@@ -39,7 +39,7 @@ def test_a_tiny_run_trains_and_predicts(task, tmp_path):
     (tmp_path / "data").mkdir()
     tiny, run = TINY[task](tmp_path / "data"), tmp_path / "run"
     printed(*tiny.train(run))
-    target = tmp_path / ("masks" if task == "segment" else "answer.csv")
+    target = tmp_path / {"segment": "masks", "grids": "answer.npz"}.get(task, "answer.csv")
     printed("predict", run, "--data", tiny.data, "--out", target)
     assert target.exists()
 

@@ -27,7 +27,7 @@ from attacks.mutations import OPTIONS, tuning
 from attacks.tiny_runs import Task, contents, make, origin, predicting
 from forked import forked
 from multiway import files
-from tasks.tiny import TINY
+from tasks.tiny import TASKS
 
 CLOCKS = ("manifest.json", "preprocessing.json", "metrics.jsonl", "page.json")
 """Files of a run that hold seconds, or hashes of files that do."""
@@ -55,7 +55,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m attacks.kills", description=__doc__)
     parser.add_argument("--folder", type=Path, required=True, help="empty folder to work in")
     parser.add_argument("--count", type=int, default=300)
-    parser.add_argument("--tasks", nargs="*", default=list(TINY), choices=list(TINY))
+    parser.add_argument("--tasks", nargs="*", default=TASKS, choices=TASKS)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after this time")
     parser.add_argument("--many", action="store_true", help="only commands that write many files")
     parser.add_argument("--out", type=Path, help="append the summary as a JSON line")

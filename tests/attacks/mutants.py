@@ -25,7 +25,7 @@ from attacks.strangers import STRANGERS, make_network
 from attacks.tiny_runs import Task, contents, done_here, make, origin
 from forked import Outcome, forked
 from multiway import files
-from tasks.tiny import TINY
+from tasks.tiny import TASKS
 
 MOST_BYTES, MOST_SECONDS = 2_000_000_000, 20
 
@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--first", type=int, default=0, help="number of the first mutant")
     parser.add_argument("--kinds", nargs="*", default=list(MUTATIONS), choices=list(MUTATIONS))
-    parser.add_argument("--tasks", nargs="*", default=list(TINY), choices=list(TINY))
+    parser.add_argument("--tasks", nargs="*", default=TASKS, choices=TASKS)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after this time")
     parser.add_argument("--out", type=Path, help="append the summary as a JSON line")
     chosen = parser.parse_args()

@@ -130,11 +130,19 @@ class Keys:
         return _join_codes([self.table.columns[name].codes for name in names])
 
     def sets(self, first: tuple[str, ...], names: Sequence[str]) -> Iterator[tuple[str, ...]]:
-        """Columns together: few before many, then those named as series are, then words before numbers."""
+        """Columns together: few before many, then whole ones, those named as series are, and words before numbers."""
         if first:
             yield first
         named = filter(self._may_name, names)
-        ranked = sorted(named, key=lambda name: (not NAMED.search(name), is_numeric_dtype(self.table.frame[name])))
+        frame = self.table.frame
+        ranked = sorted(
+            named,
+            key=lambda name: (
+                frame[name].isin(["", None]).any(),  # as of regions without a code
+                not NAMED.search(name),
+                is_numeric_dtype(frame[name]),
+            ),
+        )
         for size in range(1, MOST_KEYS + 1 - len(first)):
             for more in itertools.combinations(ranked[:MOST_CANDIDATES], size):
                 yield (*first, *sorted(more, key=list(names).index))

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from multiway.data.findings import Finding
 from multiway.data.sources.forms import looks_like_time
 
-TIME_NAMES = ("ds", "date", "datetime", "date_time", "time", "timestamp", "ts", "day", "month", "year", "week")
+_USUAL = "ds date datetime date_time time timestamp ts day month year week datum mess_datum"
+TIME_NAMES = tuple(_USUAL.split())
 ID_NAMES = ("unique_id", "item_id", "series_id", "id", "series")
 EMPTY_CELLS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NAN", "-nan", "null", "NULL", "Null", "None", "<NA>", "#N/A")
 TRUTHS = {"true": "True", "TRUE": "True", "false": "False", "FALSE": "False"}

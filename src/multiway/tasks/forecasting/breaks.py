@@ -98,7 +98,7 @@ def _changes(values: Values, lag: int, *, is_log: bool = False) -> Iterator[tupl
     usual = np.concatenate([(before[lag:] - before[:-lag])[-lag:], (after[lag:] - after[:-lag])[:lag], []])
     across = after[:lag] - before[-lag:]
     change = float(np.median(across) - (np.median(usual) if len(usual) else 0.0))
-    spread = max(float(across.std()), np.finfo(float).tiny)
+    spread = max(float(across.std()), float(np.finfo(np.float32).tiny))
     yield abs(change) / spread, Change(row, np.exp(change), 0.0) if is_log else Change(row, 1.0, change)
 
 
