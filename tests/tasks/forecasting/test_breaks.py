@@ -127,7 +127,7 @@ def fitted_to(values, **options):
 @pytest.fixture(scope="module")
 def joined():
     fitted, told = fitted_to(LEVEL)
-    assert "Rows before are joined to it" in told
+    assert "A forecast joins rows before to it" in told
     return fitted
 
 
@@ -157,10 +157,11 @@ def test_rows_of_a_series_that_stands_still_are_left_out_where_others_are_enough
     values = np.where(np.arange(160) < 100, 0, 40 + noise(3, 160))
     fitted, told = fitted_to(values)
     assert "y stands still until 2024-04-10" in told
-    assert fitted.run_.facts["rows"] == 60
-    fitted.update(frame_of(np.append(values, values[-7:])).tail(7))
-    assert fitted.run_.facts["rows"] == 67
-    assert fitted_to(values[:112])[0].run_.facts["rows"] == 112
+    assert fitted.run_.facts["rows"] == 160  # scores have all of them
+    panel = fitted.run_.prepared.panel_for("future")
+    assert np.isnan(panel.values[:100]).all() and (panel.values[100:, 0] == values[100:]).all()
+    assert fitted.predict()["y"].between(36, 44).all()
+    assert fitted_to(values[:112])[0].run_.state.breaks == ()
 
 
 def test_a_check_says_what_becomes_of_a_break():

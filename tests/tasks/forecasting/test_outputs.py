@@ -160,7 +160,7 @@ def test_a_range_that_is_left_after_the_training_rows_holds_no_forecast(margins,
     """Another unit from row 200 on: what is forecast is held within the range of the rows of its own fit."""
     level = np.where(np.arange(ROWS) < 200, 1.0, 1000.0)
     risen = margins.assign(margin=(20 + np.sin(np.arange(ROWS))) * level)
-    run = fitted(risen, network=False, answer=name, season=7, breaks="keep")
+    run = fitted(risen, network=False, answer=name, season=7)
     assert run.state.high_for("future")[0] > 900 * run.state.high[0]
     panel = read(run, risen)
     past, observed = last_window(panel, run.state.scaler, run.config.lookback)

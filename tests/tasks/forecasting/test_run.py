@@ -188,12 +188,11 @@ def test_another_seed_is_another_network_over_the_same_ridge(frame):
 
 
 def test_test_rows_reach_nothing_but_the_test_scores(frame):
-    """Where breaks are kept: what is joined to later rows is shifted or multiplied by what these say."""
     other = frame.copy()
     other.iloc[240:, 1:] = 17.0 * other.iloc[240:, 1:] + 1000
     first = fitted(frame)
     with pytest.warns(MultiwayWarning, match=r"interval held \d % of the test values: .* harder"):
-        second = fitted(other, breaks="keep")
+        second = fitted(other)
     for (name, one), (_, changed) in zip(
         first.model.state_dict().items(), second.model.state_dict().items(), strict=True
     ):

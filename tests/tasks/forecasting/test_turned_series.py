@@ -11,12 +11,18 @@ from multiway.tasks.forecasting.sizes import usual_borders
 from tasks.forecasting.turned_series import ROWS, turned
 
 SERIES = {each.name: each for each in turned()}
+STILL = ("is zero before 168", "is zero before 200")
+"""Whose training rows are all 0, so that candidates and their forms were chosen on nothing."""
 FAST = ("falls through zero at 202", "has a fraction from 230", "drops below zero at 225", "has a season from 196")
 
 
 def cases(names):
     """Series by name; most are slow."""
-    return [pytest.param(name, marks=[] if name in FAST else [pytest.mark.slow]) for name in names]
+    wrong = pytest.mark.xfail(reason="nothing but zeros chose the answer", strict=True)
+    return [
+        pytest.param(name, marks=[*([] if name in FAST else [pytest.mark.slow]), *([wrong] if name in STILL else [])])
+        for name in names
+    ]
 
 
 @functools.cache
@@ -47,7 +53,7 @@ def test_what_training_has_not_seen_is_said(name):
     """A sign, a level or a unit."""
     each, told = SERIES[name], answered(name)[1]
     is_break = not name.startswith("falls")
-    assert any("Rows before are joined to it" in note for note in told) == is_break
+    assert any("A forecast joins rows before to it" in note for note in told) == is_break
     if not is_break:
         said = any("values below zero come after the training rows" in note for note in told)
         assert said == (each.row > usual_borders(ROWS)[0])

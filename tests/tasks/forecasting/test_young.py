@@ -53,7 +53,7 @@ def test_a_series_that_begins_before_the_test_rows_is_scored_on_them():
     changed = frame.copy()
     changed.loc[240:, "series 1"] *= 5
     with pytest.warns(MultiwayWarning, match=SAID):
-        other = fitted(changed, read=MASK, network=False, levels=(), breaks="keep")
+        other = fitted(changed, read=MASK, network=False, levels=())
     for name in ("mean", "std"):
         np.testing.assert_array_equal(getattr(other.state.scaler, name), getattr(run.state.scaler, name))
     assert torch.equal(other.model.candidates["ridge"].weight, run.model.candidates["ridge"].weight)
@@ -94,7 +94,7 @@ def test_a_series_that_begins_in_or_shortly_before_the_test_rows_is_scored_after
     changed = frame.copy()
     changed.loc[since:, "series 1"] *= 5
     with pytest.warns(MultiwayWarning, match=SAID):
-        other = fitted(changed, read=MASK, network=False, levels=(), breaks="keep")
+        other = fitted(changed, read=MASK, network=False, levels=())
     np.testing.assert_array_equal(other.state.scaler.mean, run.state.scaler.mean)
     np.testing.assert_array_equal(other.state.scaler.std, run.state.scaler.std)
 

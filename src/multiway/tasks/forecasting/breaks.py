@@ -1,4 +1,4 @@
-"""Series that change their level or unit for good: the rows before are joined to those after."""
+"""Series that change their level or unit for good: a forecast of the future joins rows before to those after."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence
@@ -43,7 +43,7 @@ class Break(Config):
         if self.is_still:
             return f"{self.series} stands still until {self.first}, and rows before are left out of a forecast"
         how = f"{self.times:.4g} times what it was" if self.times != 1 else f"{self.plus:+.4g} from where it was"
-        return f"from {self.first} on, {self.series} is {how}. Rows before are joined to it, also in scores and charts"
+        return f"from {self.first} on, {self.series} is {how}. A forecast joins rows before to it"
 
 
 class Change(NamedTuple):
@@ -103,11 +103,11 @@ def _changes(values: Values, lag: int, *, is_log: bool = False) -> Iterator[tupl
 
 
 def join_breaks(panel: Panel, breaks: Sequence[Break]) -> Panel:
-    """A panel whose rows before breaks are as those after them."""
+    """A panel whose rows before breaks are as those after them, or missing where a series stood still."""
     if not breaks:
         return panel
     values = panel.values.copy()
     for each in breaks:
         place, before = panel.names.index(each.series), panel.times < time_kept(panel.times, each.first)
-        values[before, place] = each.times * values[before, place] + each.plus
+        values[before, place] = np.nan if each.is_still else each.times * values[before, place] + each.plus
     return dataclasses.replace(panel, values=values)

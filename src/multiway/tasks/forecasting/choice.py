@@ -378,7 +378,9 @@ def follow_test_rows(model: WeighedForecasts, prepared: PreparedPanel, scale: Fl
     later = model.own.numpy().copy()  # others, the last, keep their share
     share = later[: len(ours)].sum(0) if len(ours) < len(later) else 1.0
     weights = _own_weights(ours, series, cells, horizon, scale)
-    seen = products_of([stretch_of(test, model.fitted_for("future"))], ours, (horizon,), half_life)
+    first, stop = prepared.borders.test
+    last = prepared.before(stop, "future").between(max(first, test.lookback), stop)
+    seen = products_of([stretch_of(last, model.fitted_for("future"))], ours, (horizon,), half_life)
     assert seen.series is not None
     later[: len(ours)] = share * _unless_plain(ours, weights, seen.series)
     model.later.copy_(torch.from_numpy(later))

@@ -210,8 +210,9 @@ class ForecastConfig(Answering):
     ] = ()
     """Countries whose public holidays are known ahead, by their codes: US, or DE-BY for a part of one."""
     breaks: Literal["join", "keep"] = "join"
-    """Where a series changes its level or unit for good, rows before it are joined to those after it; "keep" leaves
-    them. So do covariates that vary, and others' forecasts, which are of the rows as they are."""
+    """Where a series changes its level or unit for good, what forecasts the future sees rows before it joined to those
+    after it; "keep" leaves them. So do covariates that vary, and others' forecasts, which are of the rows as they
+    are."""
     candidates: Annotated[
         Outside | None,
         Flag(

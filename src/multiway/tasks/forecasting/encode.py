@@ -150,7 +150,6 @@ class PreparedPanel:
         values that scale them.
     notes: What a reader of the scores should know about data and splits, one line each.
     breaks: Before which rows are joined to those after.
-    start: Rows before the panel that are left out.
     """
 
     panel: Panel
@@ -163,7 +162,6 @@ class PreparedPanel:
     young: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     breaks: tuple[Break, ...] = ()
-    start: int = 0
 
     @classmethod
     def of(cls, panel: Panel, config: ForecastConfig, rows: int | None = None) -> Self:
@@ -304,13 +302,17 @@ class PreparedPanel:
         span = first.lookback + first.horizon - 1
         return sum(rows - span for rows in self.refit_rows.values()) / len(first)
 
-    def before(self, row: int) -> Windows:
-        """Windows in all rows before one; series without a training value stay unobserved."""
-        hidden, first = np.isin(self.panel.names, self.young), self.windows["train"]
-        values, observed = rows_observed(self.scaler.transform(np.where(hidden, np.nan, self.panel.values[:row])))
+    def before(self, row: int, use: str = "test") -> Windows:
+        """Windows in all rows before one, as a use has them; series without a training value stay unobserved."""
+        hidden, first, panel = np.isin(self.panel.names, self.young), self.windows["train"], self.panel_for(use)
+        values, observed = rows_observed(self.scaler.transform(np.where(hidden, np.nan, panel.values[:row])))
         sizes = {"lookback": first.lookback, "horizon": first.horizon, "num_targets": first.num_targets}
-        windows = Windows(values, observed, start=0, stop=row, **sizes).replace(share=self.panel.share)
-        return complete(windows, self.panel, self.covariates)
+        windows = Windows(values, observed, start=0, stop=row, **sizes).replace(share=panel.share)
+        return complete(windows, panel, self.covariates)
+
+    def panel_for(self, use: str) -> Panel:
+        """The panel; of what forecasts the future, with the rows before a break as those after it."""
+        return join_breaks(self.panel, self.breaks) if use == "future" else self.panel
 
     @functools.cached_property
     def ridge(self) -> ChosenRidge:
@@ -363,15 +365,13 @@ def prepare_panel(
         rows, panel = panel.num_rows, check_longer(panel, _read_own(config, longer, panel.frequency))
         warned = (*panel.warned, *((words,) for words in told))
         panel = dataclasses.replace(panel, notes=(*panel.notes, *told), warned=warned)
-    panel = join_breaks(panel, breaks)
     panel = dataclasses.replace(panel, warned=(*panel.warned, *((f"{each.rule()}. ", *KEEP) for each in breaks)))
-    start = panel.row_of(breaks[0].first) if breaks and breaks[0].is_still else 0
-    rows, panel = (rows or panel.num_rows) - start, panel.slice(start, panel.num_rows)
+    rows = rows or panel.num_rows
     split = panel.slice(0, rows)
     sized = fit_sizes(config, split)
     if "lookback" not in config.model_fields_set:
         sized = prefer_lookback(sized, split)
-    return dataclasses.replace(PreparedPanel.of(panel, sized, rows), breaks=breaks, start=start)
+    return dataclasses.replace(PreparedPanel.of(panel, sized, rows), breaks=breaks)
 
 
 def _find_breaks(config: ForecastConfig, panel: Panel) -> tuple[Break, ...]:
@@ -490,7 +490,6 @@ def read_later(config: ForecastConfig, state: ForecastState, source: object) -> 
     options = options_of_training(source, config.read, state.columns)
     roles = Roles() if state.covariates is None else state.covariates.roles.replace(static=())
     panel = later_panel(source, options, state.names, state.frequency, roles, state.columns.zone)
-    panel = join_breaks(panel, state.breaks)
     names = others_in(state.candidates)
     if config.candidates is None or not names:
         return panel
@@ -536,7 +535,7 @@ def learn_state(config: ForecastConfig, prepared: PreparedPanel) -> ForecastStat
         breaks=prepared.breaks,
     )
     for use, row in () if config.refit == "none" else prepared.refit_rows.items():
-        state = state.with_rows(use, panel, row)
+        state = state.with_rows(use, prepared.panel_for(use), row)
     return state
 
 

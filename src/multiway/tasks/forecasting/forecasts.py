@@ -20,6 +20,7 @@ from multiway.models.regression import Regressors
 from multiway.models.series_units import ROUNDED
 from multiway.models.weighed_forecasts import WeighedForecasts
 from multiway.tasks.forecasting.bands import Bands, in_widths, mean_sizes, stretch
+from multiway.tasks.forecasting.breaks import join_breaks
 from multiway.tasks.forecasting.calendar import time_kept
 from multiway.tasks.forecasting.candidate import others_in
 from multiway.tasks.forecasting.candidates.intermittent import MOSTLY
@@ -254,6 +255,7 @@ def look_ahead(run: Run, panel: Panel, use: str = "future", plan: Covariates | N
             f"{panel.times[-1]}, the last row. Add it to the candidates, or let another model answer."
         )
     scaler, config, known = run.state.target_scaler, run.config, run.state.covariates
+    seen = join_breaks(panel, run.state.breaks) if use == "future" else panel
 
     def window(rows: Panel) -> Inputs:
         ahead = window_ahead(config, known, panel, plan, rows.num_rows)
@@ -261,7 +263,7 @@ def look_ahead(run: Run, panel: Panel, use: str = "future", plan: Covariates | N
         return *last_window(rows, run.state.scaler, config.lookback), ahead
 
     late = late_by(panel, len(run.state.targets), config.horizon, config.lookback)
-    inputs = window(with_ends(panel, late, lambda rows: scaler.inverse(_forecast_scaled(run, use, window(rows)))))
+    inputs = window(with_ends(seen, late, lambda rows: scaler.inverse(_forecast_scaled(run, use, window(rows)))))
     middle = _forecast_scaled(run, use, inputs)
     lowest = lowest_of(inputs[0], config, run.state, run.state.low_for(use))[0]
 

@@ -53,7 +53,7 @@ def take_in(run: Run, source: object, *updates: str) -> Run:
             ").",
         )
     config = run.config.replace(updates=(*run.config.updates, *updates))
-    rows = None if config.updates else run.prepared.start + run.prepared.rows
+    rows = None if config.updates else run.prepared.rows
     longer = dataclasses.replace(run, config=config, prepared=prepare_panel(config, source, rows=rows))
     panel, before = longer.prepared.panel, () if run.prepared is None else run.prepared.panel.warned
     if run.prepared is not None:
@@ -61,7 +61,7 @@ def take_in(run: Run, source: object, *updates: str) -> Run:
     for words in panel.warned:
         if words not in before:
             warn(MultiwayWarning.of(run.task.name, f"{panel.source}: ", *words))
-    longer.state = run.state.with_rows("future", panel, panel.num_rows)
+    longer.state = run.state.with_rows("future", longer.prepared.panel_for("future"), panel.num_rows)
     longer.facts = {**run.facts, "rows": longer.prepared.panel.num_rows}
     refit_run(longer, longer.prepared, Context(), uses=("future",))
     longer.facts["notes"] = list(longer.prepared.notes)
@@ -92,7 +92,7 @@ def refit_run(run: Run, prepared: PreparedPanel, context: Context, uses: Sequenc
     has_share = run.facts["selection"]["weight"] > 0
     epochs = run.facts["best"][OURS]["epoch"] if has_share and config.retrains else 0.0
     for use in (use for use in uses if use in rows):
-        windows, names = prepared.before(rows[use]), list(cast(nn.ModuleDict, model.refits[use]))
+        windows, names = prepared.before(rows[use], use), list(cast(nn.ModuleDict, model.refits[use]))
         by = Training(
             config, dataclasses.replace(context, model=f"refit-{use}"), prepared.windows, model, epochs=epochs
         )
