@@ -31,13 +31,6 @@ MOST_MARKS = 3
 APART, NEXT, MANY = 5, 5, 10
 """Widest steps between the nearer others that lie between a mark and them; others of which it is three times as often
 as any; and different others that show these steps."""
-MARKED: Message = (
-    "If it means missing, name it (",
-    Fix("read.sentinels", like="[-999]"),
-    "); if it is a number like any other, name none (",
-    Fix("read.sentinels", []),
-    ").",
-)
 FEWEST, DIFFERENT = 2, 3
 """Cells that hold it, and different other numbers, without which a number is no mark."""
 
@@ -261,7 +254,15 @@ def judge_marks(
             found[value][name] += len(rows)
         if count := zeros_of(values):
             found[0.0][name] += count
+    apart = [int(value) if value.is_integer() else value for value in sorted(found) if value] or [0]
+    fix: Message = (
+        f"If {'they mean' if len(apart) > 1 else 'it means'} missing, name {'all' if len(apart) > 1 else 'it'} (",
+        Fix("read.sentinels", apart),
+        "); if it is a number like any other, name none (",
+        Fix("read.sentinels", []),
+        ").",
+    )
     for value, counts in found.items():
         places = [Place(column=name, detail=f"{count:,} cells") for name, count in counts.items()]
         rule = f"{value:.6g} stands apart from all other numbers, {counts.total():,} times over"
-        findings.add("sentinel", severity if value else "warning", rule, MARKED, places)
+        findings.add("sentinel", severity if value else "warning", rule, fix, places)
