@@ -24,7 +24,7 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 71_310,
+    "lines": 71_320,
     "functions": 4_695,
     "files with one reader": 24,
     "participle names": 49,

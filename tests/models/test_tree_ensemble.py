@@ -124,6 +124,12 @@ def test_noise_has_few_trees_and_they_can_be_stored_and_fitted_to_more_rows():
     assert len(other.value) == EVERY and not torch.equal(other(x), model(x))
 
 
+def test_a_few_rounds_are_all_that_there_is_room_for():
+    x = torch.arange(80.0)[:, None]
+    model = TreeEnsemble(5, 31, 1)
+    assert model.tune(x, x[:, 0] ** 2, x, x[:, 0] ** 2)["rounds"] == 5 == len(model.value)
+
+
 def test_a_class_that_training_lacks_has_no_chance_and_no_error():
     x, y = torch.arange(80.0)[:, None], torch.arange(80) // 40
     model = TreeEnsemble(40, 31, 1)

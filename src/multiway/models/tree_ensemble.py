@@ -69,14 +69,15 @@ class TreeEnsemble(OpenBuffers):
         best: tuple[float, Any, dict[str, Any]] = (float("inf"), None, {})
         for leaves in SIZES:
             how = {"max_leaf_nodes": leaves, "min_samples_leaf": SMALLEST, "max_features": FEATURES}
-            booster, losses = _booster(y, seed, warm_start=True, **how), list[float]()
-            for rounds in range(EVERY, self.most + 1, EVERY):
-                losses.append(_loss_on(booster.set_params(max_iter=rounds).fit(inputs, targets), held_x, held_y))
-                if losses[-1] > min(losses):
+            booster, losses = _booster(y, seed, warm_start=True, **how), dict[int, float]()
+            for rounds in range(min(EVERY, self.most), self.most + 1, EVERY):
+                fitted = booster.set_params(max_iter=rounds).fit(inputs, targets)
+                losses[rounds] = _loss_on(fitted, held_x, held_y)
+                if losses[rounds] > min(losses.values()):
                     break
-            lowest = min(losses)
-            if lowest < best[0]:
-                best = (lowest, booster, {"rounds": EVERY * (1 + losses.index(lowest)), **how})
+            fewest = min(losses, key=lambda rounds: losses[rounds])
+            if losses[fewest] < best[0]:
+                best = (losses[fewest], booster, {"rounds": fewest, **how})
         _, booster, chosen = best
         self._keep(booster, chosen["rounds"])
         return chosen

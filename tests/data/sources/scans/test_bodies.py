@@ -34,6 +34,8 @@ def test_the_body_is_what_is_bright():
     values, inside = ball()
     assert (find_body(values)[inside]).all() and find_body(values).sum() == inside.sum()
     assert not find_body(np.full((1, 3, 4, 5), 7.0)).any()
+    flat = values[:, int(np.flatnonzero(inside.any((1, 2)))[0])]  # a picture has two axes
+    np.testing.assert_array_equal(find_body(flat), flat[0] > 0.5 * flat.max())
 
 
 def test_the_size_that_is_needed_is_the_least_that_loses_nothing():

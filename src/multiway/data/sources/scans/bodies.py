@@ -42,7 +42,9 @@ def find_body(values: Array) -> NDArray[np.bool_]:
     Otsu (1979): the level that parts the histogram into two classes whose means differ most, weighted by their sizes.
     """
     inside = np.zeros(values.shape[1:], np.bool_)
-    slowest = max(range(3), key=lambda axis: abs(values.strides[axis + 1]))  # a plane at a time: no second copy
+    slowest = max(
+        range(inside.ndim), key=lambda axis: abs(values.strides[axis + 1])
+    )  # a plane at a time: no second copy
 
     def planes() -> Iterator[NDArray[np.float64]]:
         every = np.moveaxis(values, slowest + 1, 0)
