@@ -42,7 +42,7 @@ def test_training_knows_the_options_of_its_task_only(task, option, tmp_path, mon
         ),
         (["check", "scans.csv", "--task", "volumes", "--missing", "mask"], "--missing is for forecast"),
         (["predict", "run", "--layout", "wide"], "--layout is for forecast, not for volumes"),
-        (["predict", "run", "--levels", "80"], "--levels is for forecast, not for volumes"),
+        (["predict", "run", "--levels", "80"], "--levels is for forecast and grids, not for volumes"),
         (["predict", "run", "--texts", "a.jsonl"], "--texts is for stocks, not for volumes. Leave it out."),
         (["explain", "run", "--date", "2015-11-03"], "--date is for stocks, not for volumes. Leave it out."),
         (["explain", "run", "--tickers", "A,B"], "--tickers is for stocks, not for volumes. Leave it out."),

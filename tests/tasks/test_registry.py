@@ -25,7 +25,7 @@ def test_an_audit_takes_the_options_of_training_that_data_or_split_depend_on():
         for option in settings_of(name).options
         if "train" in option.commands and "audit" not in option.commands
     }
-    assert lacking == {"answer", "budget", "candidates", "epochs", "metric", "refit", "track"}
+    assert lacking == {"answer", "budget", "candidates", "epochs", "metric", "model", "refit", "track"}
 
 
 def test_a_misspelt_task_gets_the_nearest():
