@@ -230,8 +230,10 @@ class FactorisedAttention(GridForecaster):
         super().build(config)
 
         def attend(modes: int) -> nn.HOTBlock:
-            turned = {"num_modes": modes, "rotary_modes": tuple(range(modes)), "qk_norm": "rms"}
-            attention = nn.FullAttention(config.dim, num_heads=config.num_heads, **turned)  # type: ignore[arg-type]
+            rotary, heads = tuple(range(modes)), config.num_heads
+            attention = nn.FullAttention(
+                config.dim, num_heads=heads, num_modes=modes, rotary_modes=rotary, qk_norm="rms"
+            )
             return nn.HOTBlock(attention, dim=config.dim, hidden_dim=2 * config.dim, dropout=config.dropout)
 
         self.space, self.time = (

@@ -22,7 +22,7 @@ KEEP: Message = ("To keep them as they are, set breaks to keep (", Fix("breaks",
 
 
 class Break(Config):
-    """Where a series changed: earlier rows are multiplied by `times`, 0 where they stand still, and `plus` is added.
+    """Where a series changed: earlier rows are multiplied by `times` and `plus` is added; 0 where they stand still.
 
     series: Its name.
     first: The time of the first row after, in words.
@@ -93,9 +93,9 @@ def _changes(values: Values, lag: int, *, is_log: bool = False) -> Iterator[tupl
     if max(after.min() - before.max(), before.min() - after.max()) <= 0 or np.ptp(after) == 0:
         return
     if np.ptp(before) == 0:
-        yield np.inf, Change(row, 0.0, float(np.median(after)))
+        yield np.inf, Change(row, 0.0, 0.0)
         return
-    usual = np.concatenate([(before[lag:] - before[:-lag])[-lag:], (after[lag:] - after[:-lag])[:lag], []])
+    usual = np.concatenate([(before[lag:] - before[:-lag])[-lag:], (after[lag:] - after[:-lag])[:lag]])
     across = after[:lag] - before[-lag:]
     change = float(np.median(across) - (np.median(usual) if len(usual) else 0.0))
     spread = max(float(across.std()), float(np.finfo(np.float32).tiny))
