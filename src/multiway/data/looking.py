@@ -286,8 +286,8 @@ def read_frame(source: object, options: FileOptions) -> pd.DataFrame:
         column = table.columns[name]
         if not column.is_numeric or isinstance(column.text, pd.Series) or are_spelled(column.raw):
             frame[name] = column.raw
-    whole = [name for name, column in frame.items() if column.dtype == float and (column % 1 == 0).all()]
-    pointed = [
-        name for name in whole if name in table.texts and table.columns[name].raw.str.contains(".", regex=False).any()
-    ]
-    return frame.astype(dict.fromkeys(set(whole) - set(pointed), "int64"))
+    whole = {str(name) for name, column in frame.items() if column.dtype == float and (column % 1 == 0).all()}
+    pointed = {
+        name for name in whole & table.texts.keys() if table.columns[name].raw.str.contains(".", regex=False).any()
+    }
+    return frame.astype(dict.fromkeys(whole - pointed, "int64"))
