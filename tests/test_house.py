@@ -24,8 +24,8 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 71_383,
-    "functions": 4_697,
+    "lines": 71_430,
+    "functions": 4_701,
     "files with one reader": 24,
     "participle names": 49,
     "formatter switched off": 2,
