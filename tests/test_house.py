@@ -24,8 +24,8 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 71_492,
-    "functions": 4_700,
+    "lines": 71_539,
+    "functions": 4_704,
     "files with one reader": 24,
     "participle names": 49,
     "formatter switched off": 2,
