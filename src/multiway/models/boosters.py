@@ -96,7 +96,7 @@ def constant_score(y: Tensor, outputs: int) -> NDArray[np.float64]:
     """The mean of numbers, or logits of the shares of classes, each with one row more."""
     if y.is_floating_point():
         return np.array([float(y.double().mean())])
-    logits = np.log(np.bincount(y.numpy(), minlength=max(outputs, 2)) + 1.0)
+    logits: NDArray[np.float64] = np.log(np.bincount(y.numpy(), minlength=max(outputs, 2)) + 1.0)
     return logits[1:] - logits[:1] if outputs == 1 else logits
 
 

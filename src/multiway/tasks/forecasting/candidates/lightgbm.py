@@ -1,5 +1,7 @@
 """Trees of LightGBM that all series share: more and deeper ones, of more examples."""
 
+from typing import Any
+
 from torch import Tensor
 
 from multiway.models.boosters import boost_by_lightgbm
@@ -13,7 +15,7 @@ FEWEST = 2_000
 """Training windows of single series at least: of fewer, many of which overlap, that many leaves learn little."""
 MOST_STEPS = 1_500_000
 """Steps of all training windows and series up to which trees are fitted, some ten seconds."""
-SIZE = {"num_leaves": 31, "max_depth": 6, "min_data_in_leaf": SMALLEST, "learning_rate": 0.1}
+SIZE: dict[str, Any] = {"num_leaves": 31, "max_depth": 6, "min_data_in_leaf": SMALLEST, "learning_rate": 0.1}
 """A row takes as many steps through all trees as they are deep."""
 
 
