@@ -24,7 +24,7 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 71_539,
+    "lines": 71_541,
     "functions": 4_704,
     "files with one reader": 24,
     "participle names": 49,
