@@ -24,7 +24,7 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 71_604,
+    "lines": 71_608,
     "functions": 4_706,
     "files with one reader": 24,
     "participle names": 49,
