@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from multiway.errors import ConfigError, DataError
-from multiway.tasks.grids.bands import PERCENTAGES, SHOWN, find_radii, learn_band, share_held
+from multiway.tasks.grids.bands import PERCENTAGES, PRIOR, SHOWN, find_radii, learn_band, share_held
 from multiway.tasks.grids.config import GridConfig
 from multiway.tasks.grids.encode import GridState, PreparedGrid
 from multiway.tasks.grids.floors import Fitted, Floats, blend_weights, forecast_floors
@@ -167,11 +167,33 @@ def measure_errors(module: GridFloors, grid: PreparedGrid, part: str, *, alone: 
 
 
 def keep_bands(module: GridFloors, grid: PreparedGrid, shares: Floats) -> None:
-    """Learn the bands of a blend from its errors on validation."""
-    pairs = zip(shares, list_errors(module, grid, "validation"), strict=True)
-    bands = [learn_band(np.einsum("c,tcx->tx", weights, errors), grid.weights) for weights, errors in pairs]
+    """Learn the bands of a blend from its errors on validation, and on all of the training as if on a few more times.
+
+    In the training its network stands for the blend that it corrects.
+    """
+    count = len(grid.state.floors)
+    floors, bands = shares[:, :count] + shares[:, count:].sum(1, keepdims=True) * module.numbers("base"), []
+    every = zip(shares, list_errors(module, grid, "validation"), list_held_out(grid, floors), strict=True)
+    for weights, errors, held_out in every:
+        counts = np.append(np.full(len(held_out), PRIOR / len(held_out)), np.ones(len(errors)))
+        seen = np.concatenate([held_out, np.einsum("c,tcx->tx", weights, errors)])
+        bands.append(learn_band(seen, grid.weights, counts))
     for name, values in zip(("spread", "reach"), zip(*bands, strict=True), strict=True):
         module.keep(name, np.stack(values))
+
+
+def list_held_out(grid: PreparedGrid, shares: Floats) -> Iterator[Floats]:
+    """By lead, errors of a blend of floors in the training, `(times, cells)`: of each stretch by the others."""
+    stop = grid.borders["train"][1]
+    fits, past = learn_crosswise(grid, stop, len(shares)), grid.past
+    for lead, weights in enumerate(shares, start=1):
+        rows, parts = np.arange(lead, stop), []
+        for place, fitted in enumerate(fits):
+            own = rows[(rows - lead) * len(fits) // stop == place]
+            found = forecast_floors(fitted, past, own - lead, lead)
+            said = np.einsum("f,ftx->tx", weights, np.stack([found[name] for name in grid.state.floors]))
+            parts.append(said - grid.values[own])
+        yield np.concatenate(parts)
 
 
 def measure_coverage(module: GridFloors, grid: PreparedGrid, part: str, shares: Floats) -> dict[float, float]:
