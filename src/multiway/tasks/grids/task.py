@@ -18,6 +18,7 @@ from multiway.tasks.choice import Choice, choice_of_settings
 from multiway.tasks.grids.bands import SHOWN
 from multiway.tasks.grids.config import GRIDS, GridConfig
 from multiway.tasks.grids.encode import GridState, PreparedGrid, prepare_grid
+from multiway.tasks.grids.explain import write_explanation
 from multiway.tasks.grids.floors import Fitted as Floors
 from multiway.tasks.grids.floors import Floats, blend_weights
 from multiway.tasks.grids.model import (
@@ -228,4 +229,5 @@ TASK = Task(
     far=find_far,
     far_scored=find_far,
     answer=answer_grid,
+    explain=write_explanation,
 )
