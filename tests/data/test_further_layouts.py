@@ -1,9 +1,15 @@
 """Ten more layouts of public sources, from memory: each is read as it is meant, or asked about in a line that helps."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 
 from data.test_public_layouts import checked, days, level, written
+from multiway.data.findings import Findings
+from multiway.data.options import FileOptions
+from multiway.data.sources.tables import load_table
+from multiway.data.targets import read_target
 
 
 def german(value, digits=2):
@@ -143,18 +149,38 @@ def test_a_column_of_users_is_no_target(tmp_path):
     rng, rows = np.random.default_rng(0), 400
     said = [" ".join(rng.choice(["good", "bad", "home", "rain", "song"], 6)) + f" {row}" for row in range(rows)]
     frame = pd.DataFrame({"label": np.repeat([0, 4], rows // 2), "id": 10**9 + 37 * np.arange(rows)})
-    frame = frame.assign(query="NO_QUERY", user=[f"u{number}" for number in rng.integers(0, 220, rows)], text=said)
+    users = [f"u{number}" for number in rng.integers(0, 80, rows)]
+    frame = frame.assign(query="NO_QUERY", user=users, text=said)
     frame.to_csv(tmp_path / "messages.csv", index=False, header=False)
     said = checked(tmp_path / "messages.csv")[3]
     assert "the command below predicts '0'" in said
 
 
-def test_classes_that_are_named_otherwise_than_they_are_written_are_said(tmp_path):
-    def told(ends):
+def test_classes_are_named_as_they_are_written(tmp_path):
+    def told(ends, name="rows.csv"):
         rows = [f"{row % 13},{ends[row % 2]}" for row in range(60)]
-        return checked(written(tmp_path / "rows.csv", ["size,class", *rows]), "--target", "class")[3]
+        return checked(written(tmp_path / name, ["size,class", *rows]), "--target", "class")
 
-    assert "classes of 'class' are written as 1.0 and named 1" in told(["1.0", "2.0"])
-    assert "written as 10 % and named 10" in told(["10 %", "20 %"])
-    for plain in (["1", "2"], ["a", "b"], ["true", "false"]):
-        assert "and named" not in told(plain)
+    for ends in (["1.0", "2.0"], ["10 %", "5 %"], ["1", "2"], ["a", "b"], ["False", "True"]):
+        _, _, summary, said = told(ends)
+        assert "and named" not in said
+        assert all(f"{end} 30" in summary["classes"] for end in ends)
+    assert told(["true", "false"])[2]["classes"] == "False 30, True 30"
+
+
+def test_later_data_may_spell_a_class_otherwise(tmp_path):
+    frames = {
+        kind: load_table(
+            written(tmp_path / f"{kind}.csv", ["size,class", *(f"{row},{'12'[row % 2]}{end}" for row in range(20))]),
+            FileOptions(),
+            Findings(""),
+        )
+        for kind, end in (("plain", ""), ("pointed", ".0"), ("percent", " %"))
+    }
+    read = partial(read_target, name="class", kind="auto", findings=Findings(""))
+    for learnt in frames.values():
+        codes, classes = read(learnt, classes=None)
+        for later in frames.values():
+            assert read(later, classes=classes)[1] == classes
+            np.testing.assert_array_equal(read(later, classes=classes)[0], codes)
+    assert read(frames["percent"], classes=None)[1] == ("1 %", "2 %")

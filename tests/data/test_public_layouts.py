@@ -151,6 +151,7 @@ def test_flags_behind_numbers_are_left_out(tmp_path):
     ]
     code, task, summary, said = checked(written(tmp_path / "eurostat.tsv", [header, *rows]))
     assert (code, task, summary["rows"], summary["to"]) == (0, "forecast", 29, "2023")
+    assert summary["step"] == "year"
     assert "letters behind numbers (b, p) in columns 2023 are flags and left out" in said
 
 

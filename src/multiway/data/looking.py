@@ -44,8 +44,8 @@ FEWEST, SHORTEST = 4, 4
 """Recordings, and rows of one on average, from which on a counter that restarts says so."""
 
 
-PER_CLASS = 0.25
-"""Different words of the rows up to which they are classes."""
+FEW_CLASSES, SHARES = 10, (0.25, 0.1)
+"""Classes up to which the first share of the rows may be different words, and the second above."""
 
 
 class Recordings(NamedTuple):
@@ -58,6 +58,11 @@ class Recordings(NamedTuple):
     def settings(self) -> tuple[Fix, ...]:
         """Those of the task `series` that read it."""
         return tuple(Fix(f"read.{role}", name) for role, name in self._asdict().items())
+
+
+def are_classes(count: int, rows: int) -> bool:
+    """Whether so many different words of some rows are few enough to be classes: users are none."""
+    return count <= min(SHARES[0] * rows, max(FEW_CLASSES, SHARES[1] * rows))
 
 
 def find_recordings(table: RawTable, kinds: Mapping[str, Kind]) -> Recordings | None:
@@ -236,7 +241,7 @@ def _look(source: object) -> Look | None:
         of_many=frozenset(
             name
             for name, kind in kinds.items()
-            if kind == "category" and columns[name].words.nunique() > PER_CLASS * len(raw.rows)
+            if kind == "category" and not are_classes(columns[name].words.nunique(), len(raw.rows))
         ),
         is_across=time is None and bool(times_of_header(table)),
         recordings=find_recordings(table, kinds) if time is None else None,
@@ -273,7 +278,7 @@ def _is_smooth(columns: Sequence[NDArray[np.float64]]) -> bool:
 def read_frame(source: object, options: FileOptions) -> pd.DataFrame:
     """Every column of a file or frame as it stood there, but numbers as such where they are no names.
 
-    Whole numbers have no fraction; 007 and $5 are text.
+    Whole numbers have no fraction unless they are written with one; 007 and $5 are text.
     """
     table = soundly(source_name(source), lambda findings: load_table(source, options, findings))
     frame = table.frame.copy(deep=False)
@@ -281,5 +286,8 @@ def read_frame(source: object, options: FileOptions) -> pd.DataFrame:
         column = table.columns[name]
         if not column.is_numeric or isinstance(column.text, pd.Series) or are_spelled(column.raw):
             frame[name] = column.raw
-    whole = [name for name, column in frame.items() if column.dtype == float and (column % 1 == 0).all()]
-    return frame.astype(dict.fromkeys(whole, "int64"))
+    whole = {str(name) for name, column in frame.items() if column.dtype == float and (column % 1 == 0).all()}
+    pointed = {
+        name for name in whole & table.texts.keys() if table.columns[name].raw.str.contains(".", regex=False).any()
+    }
+    return frame.astype(dict.fromkeys(whole - pointed, "int64"))

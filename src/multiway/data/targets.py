@@ -1,5 +1,6 @@
 """Targets of samples: classes by name, or numbers."""
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -8,7 +9,18 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, list_some, quote, refuse_huge
 from multiway.data.options import TargetKind
-from multiway.data.sources.cells import LARGEST, NOWHERE, TRUTHS, Column, as_text, has_comma, parse_cells, with_truths
+from multiway.data.sources.cells import (
+    LARGEST,
+    NOWHERE,
+    NUMBER,
+    SIGNS,
+    TRUTHS,
+    Column,
+    as_text,
+    has_comma,
+    parse_cells,
+    with_truths,
+)
 from multiway.data.sources.columns import RawTable
 from multiway.data.sources.frames import as_pandas
 from multiway.data.sources.values import AS_DECIMALS
@@ -78,19 +90,41 @@ def _labels(
         count = "one class" if len(found) == 1 else f"{len(found):,} classes in {len(text):,} rows"
         raise findings.fatal("target", f"the target '{quote(name)}' has {count}", otherwise)
     note_spellings(name, found, findings)
-    if classes is None and table.columns[name].text is not None:
-        written = as_text(table.columns[name].raw).to_numpy(object)
-        rows = np.flatnonzero((written != text.to_numpy(object)) & ~np.isin(written.astype(str), list(TRUTHS)))
-        if len(rows):
-            shown = f"written as {quote(written[rows[0]])} and named {quote(text.iloc[rows[0]])}"
+    written = _as_written(table.columns[name], text)
+    if classes is None:
+        pairs = pd.DataFrame({"cell": text.to_numpy(object), "written": written}).drop_duplicates()
+        ways = pairs.groupby("cell")["written"].agg(list).to_dict()
+        several = {cell: forms for cell, forms in ways.items() if len(forms) > 1}
+        if several:
+            cell, forms = next(iter(several.items()))
+            shown = f"written as {list_some([*map(quote, forms)])} and named {quote(cell)}"
             findings.add("classes", "note", f"classes of '{quote(name)}' are {shown}")
-    codes = pd.Index(classes or found, dtype=object).get_indexer(pd.Index(text))
+        classes = tuple(cell if cell in several else str(ways[cell][0]) for cell in found)
+    codes = pd.Index(classes, dtype=object).get_indexer(pd.Index(written, dtype=object))
+    if (codes < 0).any():  # as later data may spell them otherwise
+        values = pd.Index([*map(_value_of, classes)], dtype=object)
+        if values.is_unique:
+            codes = np.where(codes < 0, values.get_indexer(pd.Index([*map(_value_of, text)], dtype=object)), codes)
     unknown = np.flatnonzero(codes < 0)
     if len(unknown):
         places = [table.place(int(row), name, text.iloc[row]) for row in unknown[:20]]
-        rule = f"{len(unknown)} targets are none of the classes {list_some(classes or ())}"
+        rule = f"{len(unknown)} targets are none of the classes {list_some(classes)}"
         raise findings.fatal("target", rule, "Correct them, or leave these rows out.", places, len(unknown))
-    return codes.astype(np.float64), classes or found
+    return codes.astype(np.float64), classes
+
+
+def _as_written(column: Column, text: pd.Series) -> NDArray[np.object_]:
+    """Cells as they stood in the file where they were read as numbers, 1.0 and 10 %; truth values by their one name."""
+    if column.text is None:
+        return text.to_numpy(object)
+    written = as_text(column.raw).to_numpy(object)
+    return np.where(np.isin(written.astype(str), list(TRUTHS)), text.to_numpy(object), written)
+
+
+def _value_of(name: str) -> str:
+    """The number that a class is, without what it is written with; another name as it is."""
+    number = name.strip(f"{SIGNS} ")
+    return f"{float(number):.17g}" if re.fullmatch(NUMBER, number) else name
 
 
 def note_spellings(name: str, found: Sequence[str], findings: Findings) -> None:

@@ -32,6 +32,8 @@ NEARLY_ALL = 0.95
 NOWHERE = np.empty(0, np.intp)
 FEW_ROWS = 20
 """Below so many rows, values that are all different say nothing yet."""
+SIGNS = "$€£¥₹%"
+"""Of currencies and percent, which numbers are read without."""
 NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 
 

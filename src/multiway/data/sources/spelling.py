@@ -20,6 +20,7 @@ from multiway.data.sources.cells import (
     MARKED,
     NUMBER,
     QUOTE,
+    SIGNS,
     TIME_NAMES,
     distinct_cells,
     is_text,
@@ -45,9 +46,8 @@ FEW_ODD = 0.1
 """Share of a column up to which cells of words are flaws among numbers."""
 MANY_POINTED = 10
 """Different numbers with three digits behind a point, next to whole ones, that are no chance."""
-SIGNS = "$€£¥₹%"
 MONEY = "$£¥₹"
-"""Those of which nobody writes three decimals; a litre of fuel costs 1,659 €."""
+"""Signs of which nobody writes three decimals; a litre of fuel costs 1,659 €."""
 NOTHING = (
     r"\.{1,3}|…|\*+|\?+|(?::( [a-z]{1,2})?)|[nN][./]?[aAdDeE]\.?|(?i:missing|no data|not available|unavailable|unknown)"
 )

@@ -19,7 +19,7 @@ from multiway.data.options import ReadOptions
 from multiway.data.sources.cells import as_text, distinct_cells
 from multiway.data.sources.columns import RawTable, find_time_column, parse_times, require_columns, sound_times
 from multiway.data.sources.frames import SOURCE, source_name
-from multiway.data.sources.layouts import TIME, VALUE, load_series_table
+from multiway.data.sources.layouts import RANGES, TIME, VALUE, load_series_table
 from multiway.data.sources.tables import column_names
 from multiway.data.sources.times import is_day_first
 from multiway.data.sources.values import parse_numbers
@@ -108,7 +108,7 @@ def _summary(panel: Panel, findings: Findings) -> dict[str, object]:
         "names": list_some(panel.names, 12),
         "from": str(panel.times[0]),
         "to": str(panel.times[-1]),
-        "step": panel.frequency or "row",
+        "step": panel.frequency or ("year" if _are_years(panel) else "row"),
         "season": season_of(panel.frequency),
         "layout": panel.layout,
         "encoding": findings.encoding,
@@ -118,6 +118,14 @@ def _summary(panel: Panel, findings: Findings) -> dict[str, object]:
         "gaps": counts["gaps"],
         "constant columns": counts["constant"],
     }
+
+
+def _are_years(panel: Panel) -> bool:
+    """Whether whole numbers are years: those of a header, or of a column that is called so."""
+    name, times = panel.columns.time, panel.times
+    is_called = name is not None and (name in panel.columns.made or "year" in name.lower())
+    low, high = RANGES["year"]
+    return is_called and not isinstance(times, pd.DatetimeIndex) and bool(low <= times[0] <= times[-1] <= high)
 
 
 @dataclasses.dataclass

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from multiway.config import Plain
 from multiway.data.encoders.hashed import words_in
 from multiway.data.findings import Findings, Unreadable, list_some, quote
-from multiway.data.looking import PER_CLASS
+from multiway.data.looking import are_classes
 from multiway.data.options import FileOptions
 from multiway.data.samples import SPLIT_OF, Samples, read_samples
 from multiway.data.sources.cells import Column, as_text
@@ -127,7 +127,8 @@ def likely_target(source: object, options: LabelledTextOptions) -> str | None:
     usual = usual_column(table.names, TARGET_NAMES)
     text = options.text or usual_column(table.names, TEXT_NAMES) or _wordy(table, set())
     others = [name for name in table.names if name != text]
-    few = [name for name in others if 1 < as_text(table.frame[name]).nunique() <= PER_CLASS * len(table.frame)]
+    counts = {name: as_text(table.frame[name]).nunique() for name in others}
+    few = [name for name, count in counts.items() if count > 1 and are_classes(count, len(table.frame))]
     return usual or (few[-1] if few else None)
 
 
