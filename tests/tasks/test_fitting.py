@@ -46,7 +46,10 @@ def test_the_rule(losses, left, stops):
     said = TREES.stops(rows(*losses), left)
     assert (said is not None) == stops
     if stops:
-        assert said.startswith(f"The network stopped after {len(losses)} epochs, far behind trees: ") and "0.4 on validation" in said
+        assert (
+            said.startswith(f"The network stopped after {len(losses)} epochs, far behind trees: ")
+            and "0.4 on validation" in said
+        )
 
 
 def test_scores_count_as_errors_and_small_gaps_as_none():
