@@ -24,7 +24,7 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 71_866,
+    "lines": 71_878,
     "functions": 4_719,
     "files with one reader": 24,
     "participle names": 49,
