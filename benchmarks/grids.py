@@ -10,12 +10,15 @@ The sets stand here before any of them is scored. Their data are in packages, or
 
 Settings of networks are the usual ones of a training; a lower learning rate did no better on the validation times of
 `a1b`. Each network has about as many parameters and the same seconds of the processor; validation keeps its best epoch.
-Test times are scored once.
+The answer is that of `--model auto`, which has as many seconds for its race and the network that wins. Test times are
+scored once.
 
     python -m benchmarks.grids --ferret FOLDER --iris FOLDER --out results/grids.jsonl [--sets NAME ...]
 """
 
 import argparse
+import dataclasses
+import functools
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -30,15 +33,18 @@ from multiway.lazy import load_extra
 from multiway.models import list_models
 from multiway.tasks import lifecycle
 from multiway.tasks.grids.config import GridConfig
-from multiway.tasks.grids.network import USUAL, frames_of, learn_floors, time_epoch
+from multiway.tasks.grids.settling import ENDING, SPARE, settle_network
 from multiway.tasks.grids.task import TASK
-from multiway.tasks.protocol import NETWORK, OURS, Context
+from multiway.tasks.options import AUTO
+from multiway.tasks.protocol import NETWORK, OURS
 from multiway.tasks.run import Run
 
 Values = NDArray[np.float64]
 BARS = {"each": 1.01, "mean": 0.97, "hot": 3}
 """At most these ratios to the best floor at a lead, of each and in the mean; sets on which HOT is ahead at least."""
 MOST_EPOCHS = 60
+TIMED = dataclasses.replace(TASK, settle=functools.partial(settle_network, clock=time.process_time))
+"""The task, its budgets in seconds of the processor."""
 SIZES = {"winds": (12, 6), "sst": (12, 6), "a1b": (12, 10), "e1": (12, 10), "vorticity": (6, 6), "digits": (6, 6)}
 """Fields that are seen and forecast."""
 
@@ -48,7 +54,7 @@ def main() -> None:
     parser.add_argument("--ferret", type=Path, required=True, help="folder with monthly_navy_winds.cdf")
     parser.add_argument("--iris", type=Path, required=True, help="folder with ostia_monthly.nc")
     parser.add_argument("--sets", nargs="*", choices=list(SIZES), default=list(SIZES), help="only these sets")
-    parser.add_argument("--seconds", type=float, default=20.0, help="of the processor, for each network")
+    parser.add_argument("--seconds", type=float, default=20.0, help="of the processor, for the answer and each network")
     parser.add_argument("--folder", type=Path, default=Path("grids"), help="where data are written")
     parser.add_argument("--out", type=Path, help="file of rows to add to")
     arguments = parser.parse_args()
@@ -65,22 +71,21 @@ def main() -> None:
 def measure(name: str, path: Path, seconds: float) -> dict[str, Any]:
     """A row: ratios of the answer by lead, and test errors of every network alone."""
     context, horizon = SIZES[name]
-    leads, errors, clocks = range(1, horizon + 1), {}, {}
-    for model in sorted(list_models("*_grid_forecaster"), key=lambda each: each != USUAL):
+    leads, runs, clocks = range(1, horizon + 1), {}, {}
+    for model in (AUTO, *list_models(f"*{ENDING}")):
         if model.startswith("factorised"):  # ten times as slow as the others on a processor
             continue
-        begun = time.process_time()
-        run = fit_within(
-            GridConfig(context=context, horizon=horizon, model={"name": model}, budget=None), path, seconds
-        )
-        errors[model.removesuffix("_grid_forecaster")] = rmse_of(run, NETWORK, leads)
-        clocks[model.removesuffix("_grid_forecaster")] = round(time.process_time() - begun, 1)
-        if model == USUAL:
-            floors = {each: rmse_of(run, each, leads) for each in run.state.floors}
-            answer, parameters = rmse_of(run, OURS, leads), run.models[OURS].network
-    best = np.min([*floors.values()], axis=0)
+        begun, short = time.process_time(), model.removesuffix(ENDING)
+        how = {"model": {"name": model}, "budget": seconds / SPARE, "training": {"epochs": MOST_EPOCHS}}
+        config = GridConfig(context=context, horizon=horizon, **how)
+        runs[short] = lifecycle.fit_in_memory(TIMED, config, path)
+        clocks[short] = round(time.process_time() - begun, 1)
+    run, parameters = runs.pop(AUTO), runs["hot"].models[OURS].network
+    answer, best = rmse_of(run, OURS, leads), np.min([rmse_of(run, each, leads) for each in run.state.floors], axis=0)
+    errors = {model: rmse_of(each, NETWORK, leads) for model, each in runs.items()}
     return {
         "set": name,
+        "network of the answer": run.config.model["name"].removesuffix(ENDING),
         "answer": by_lead(answer, 4),
         "best floor": by_lead(best, 4),
         "over the best floor": by_lead(answer / best, 3),
@@ -89,19 +94,6 @@ def measure(name: str, path: Path, seconds: float) -> dict[str, Any]:
         "parameters of HOT": sum(map(torch.numel, parameters.parameters())),
         "seconds": clocks,
     }
-
-
-def fit_within(config: GridConfig, path: Path, seconds: float) -> Run:
-    """A run whose network has the epochs that fit into seconds of the processor."""
-    run = lifecycle.make(TASK, config, path)
-    state, counts = run.state, [stop - start for start, stop in run.prepared.borders.values()]
-    floors = [learn_floors(run.prepared, run.prepared.values[: counts[0]], config.horizon)]
-    base, scales = np.full((config.horizon, len(state.floors)), 1 / len(state.floors)), np.ones(state.planes[1])
-    training, validation = (frames_of(run.prepared, part, floors, base, scales) for part in ("train", "validation"))
-    epoch = time_epoch(run.config, state, training, len(validation), clock=time.process_time)
-    epochs = max(1, min(MOST_EPOCHS, int(seconds / epoch)))
-    run.config = run.config.replace(training={**run.config.training.plain(), "epochs": epochs})
-    return lifecycle.fit(run, Context())
 
 
 def rmse_of(run: Run, model: str, leads: range) -> Values:

@@ -24,8 +24,8 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 71_367,
-    "functions": 4_699,
+    "lines": 71_693,
+    "functions": 4_707,
     "files with one reader": 24,
     "participle names": 49,
     "formatter switched off": 2,

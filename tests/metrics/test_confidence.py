@@ -35,6 +35,9 @@ def test_probabilities_that_hold_and_few_cases_stay_as_they_are():
     labels, _, said = draw(203, 2, seed=3, sharpness=3.0)
     assert confidence.find_temperature(labels, said) > 2
     assert confidence.find_temperature(labels[:1], said[:1]) == 1
+    sure = np.tile([1e-6, 1 - 1e-6], (30, 1))
+    assert confidence.find_temperature(np.ones(30, int), sure) > 2
+    assert confidence.find_temperature(np.ones(29, int), sure[:29]) == 1
 
 
 def test_scans_of_few_patients_decide_nothing_though_they_are_many():

@@ -8,7 +8,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.metrics import log_loss
 
 from multiway.errors import ShapeError
-from multiway.models.tree_ensemble import DEPTH, EVERY, SIZES, TreeEnsemble, nodes_of, nodes_of_lightgbm
+from multiway.models.tree_ensemble import EVERY, SIZES, TreeEnsemble, nodes_of
 from tolerances import ROUNDING64
 
 
@@ -61,29 +61,6 @@ def test_trees_without_room_are_refused():
     stump = {name: np.zeros(5) for name in ("feature", "threshold", "left", "right", "value")}
     with pytest.raises(ShapeError, match=r"fit 3 rounds of 1 outputs and 3 nodes\. Got 1 rounds of 1 with up to 5"):
         TreeEnsemble(3, 2, 1).set_trees([[stump]], np.zeros(1))
-
-
-def test_nodes_of_lightgbm_are_those_of_its_dump():
-    leaves = [{"leaf_index": place, "leaf_value": value} for place, value in enumerate((-1.0, 2.0, 5.0))]
-    inner = {"split_feature": 1, "threshold": 0.5, "left_child": leaves[0], "right_child": leaves[1]}
-    root = {"split_feature": 0, "threshold": 3.0, "left_child": inner, "right_child": leaves[2]}
-    model = TreeEnsemble(1, 3, 1)
-    model.set_trees([[nodes_of_lightgbm(root)]], np.zeros(1))
-    x = torch.tensor([[3.0, 0.5], [3.0, 0.6], [3.1, 0.5]])
-    assert model(x)[:, 0].tolist() == [-1.0, 2.0, 5.0]
-
-
-def test_trees_of_lightgbm_are_those_that_it_forecasts_with(rows):
-    lightgbm = pytest.importorskip("lightgbm", reason="lightgbm is an extra")
-    x, y = rows
-    model = TreeEnsemble(40, 31, 1)
-    model.fit_by_lightgbm(torch.from_numpy(x), torch.from_numpy(y))
-    sizes = {"num_leaves": 31, "max_depth": DEPTH, "min_data_in_leaf": 20, "num_threads": 1}
-    settings = {"objective": "l2", "verbosity": -1, "deterministic": True, "force_row_wise": True, **sizes}
-    fitted = lightgbm.train(settings, lightgbm.Dataset(x, y), 40)
-    ours = model(torch.from_numpy(x))[:, 0].numpy()
-    assert ours == pytest.approx(fitted.predict(x), rel=ROUNDING64, abs=ROUNDING64)
-    assert np.mean((ours - y) ** 2) < 0.2 * np.var(y)
 
 
 @pytest.mark.parametrize("classes", [1, 2, 3])

@@ -28,10 +28,14 @@ TREES = Rival(name="trees", loss=0.4)
     ("losses", "left", "stops"),
     [
         ((1.0, 0.95, 0.92, 0.91), 4, True),
-        ((1.0, 0.95, 0.92, 0.91), 5, False),  # more than half of the training is left
+        ((1.0, 0.95, 0.92, 0.91), 16, True),
+        ((1.0, 0.95, 0.92, 0.91), 17, False),  # a fifth of the training comes first
         ((1.0, 0.95, 0.92), 1, False),  # too few validations
-        ((1.1, 1.0, 0.95, 0.90), 4, True),  # 0.05 a validation leave 0.7
-        ((1.2, 1.1, 0.95, 0.84), 4, False),  # 0.13 a validation leave 0.32
+        ((1.3, 1.1, 0.95, 0.84), 4, True),  # the last doubling gained 0.26, and one is left
+        ((1.3, 1.1, 0.95, 0.84), 12, False),  # two are left
+        ((1.3, 1.3, 0.95, 0.84), 4, False),  # it gained 0.46
+        ((1.3, 1.1, 1.0, 0.95, 0.84), 18, True),  # of five validations the first two are less than half
+        ((1.3, 1.1, 1.0, 0.95, 0.84), 19, False),
         ((0.81, 0.81, 0.81, 0.81), 4, True),
         ((0.79, 0.79, 0.79, 0.79), 4, False),  # less than twice the other's
         ((0.3, 0.9, 0.9, 0.9), 4, False),  # the best counts
@@ -42,7 +46,10 @@ def test_the_rule(losses, left, stops):
     said = TREES.stops(rows(*losses), left)
     assert (said is not None) == stops
     if stops:
-        assert said.startswith("The network stopped after 4 epochs, far behind trees: ") and "0.4 on validation" in said
+        assert (
+            said.startswith(f"The network stopped after {len(losses)} epochs, far behind trees: ")
+            and "0.4 on validation" in said
+        )
 
 
 def test_scores_count_as_errors_and_small_gaps_as_none():

@@ -7,8 +7,7 @@ import pytest
 
 from multiway.errors import ConfigError, RunError
 from multiway.tasks.protocol import Metric
-from multiway.tasks.registry import task_of
-from multiway.tasks.run import name_of
+from multiway.tasks.registry import task_name, task_of
 from multiway.tasks.settings import TASKS, settings_of
 
 
@@ -38,13 +37,13 @@ def test_a_misspelt_task_gets_the_nearest():
 def test_a_run_of_an_unknown_task_is_named(tmp_path):
     (tmp_path / "config.yaml").write_text("task: video\n")
     with pytest.raises(RunError, match=rf"is a run of the task video; known are {', '.join(TASKS)}\."):
-        name_of(tmp_path)
+        task_name(tmp_path)
 
 
 def test_a_run_of_an_older_format_is_named(tmp_path):
     (tmp_path / "config.yaml").write_text("task: forecast\n")
     with pytest.raises(RunError, match=r"has the run format 1, and this version reads \d+\. Train it again"):
-        name_of(tmp_path)
+        task_name(tmp_path)
 
 
 LOWER = {

@@ -13,6 +13,8 @@ Floats = NDArray[np.float64]
 SMALLEST, HOTTEST = 1e-40, 20.0
 """Probability that any class has at least, and the greatest temperature; the least is one over it."""
 ROUNDING = 1e-9
+FEWEST = 30
+"""Independent cases from which a temperature is looked for: of fewer that are all right, it would doubt what holds."""
 
 
 def log_losses(labels: Labels, probabilities: Probabilities) -> Floats:
@@ -39,9 +41,12 @@ def temper(probabilities: Probabilities, temperature: float) -> Probabilities:
 def find_temperature(labels: Labels, probabilities: Probabilities, units: NDArray[np.str_] | None = None) -> float:
     """The temperature of the least log loss; 1 unless that is lower by more than one standard error.
 
+    It is 1 for few cases, too.
+
     units: What each case belongs to, such as its patient; each alone if not given.
     """
-    if len(labels) < 2:
+    clusters = clusters_of(len(labels), units)
+    if len(np.unique(clusters)) < FEWEST:
         return 1.0
     from scipy.optimize import minimize_scalar  # takes longer to import than most of what is here
 
@@ -53,7 +58,7 @@ def find_temperature(labels: Labels, probabilities: Probabilities, units: NDArra
     )
     best = float(np.exp(found.x))
     gains = log_losses(labels, probabilities) - log_losses(labels, temper(probabilities, best))
-    return best if gains.mean() > standard_error(gains, clusters_of(len(gains), units)) else 1.0
+    return best if gains.mean() > standard_error(gains, clusters) else 1.0
 
 
 def set_limits(labels: Labels, probabilities: Probabilities, level: float) -> Floats:

@@ -14,8 +14,6 @@ from multiway.models.open_buffers import OpenBuffers
 
 Nodes = Mapping[str, NDArray[Any]] | NDArray[np.void]
 """Nodes of one tree by field: feature, threshold, left, right and value; a leaf is its own child."""
-DEPTH = 6
-"""Of LightGBM's trees: a row takes as many steps through all of them."""
 ROWS = 8192
 """Rows that walk through all trees at once."""
 SIZES, SMALLEST, FEATURES = (8, 31), 10, 0.5
@@ -85,16 +83,6 @@ class TreeEnsemble(OpenBuffers):
     def _keep(self, fitted: Any, rounds: int) -> None:
         trees = [[nodes_of(tree.nodes) for tree in group] for group in fitted._predictors[:rounds]]
         self.set_trees(trees, fitted._baseline_prediction)
-
-    def fit_by_lightgbm(self, x: Tensor, y: Tensor, seed: int = 0, smallest: int = 20) -> None:
-        """Boost as many trees as there is room for with LightGBM, of squared errors, and keep their nodes."""
-        lightgbm = load_extra("lightgbm", "a model of LightGBM's trees", "lightgbm")
-        sizes = {"num_leaves": (self.value.shape[2] + 1) // 2, "max_depth": DEPTH, "min_data_in_leaf": smallest}
-        how = {"seed": seed, "deterministic": True, "force_row_wise": True, "num_threads": torch.get_num_threads()}
-        examples = lightgbm.Dataset(x.numpy(), y.double().numpy())
-        fitted = lightgbm.train({"objective": "l2", "verbosity": -1, **sizes, **how}, examples, self.most).dump_model()
-        trees = [[nodes_of_lightgbm(tree["tree_structure"])] for tree in fitted["tree_info"]]
-        self.set_trees(trees, np.zeros(1))
 
     @torch.no_grad()
     def set_trees(self, trees: Sequence[Sequence[Nodes]], start: NDArray[np.float64]) -> None:
@@ -252,16 +240,3 @@ def nodes_of(nodes: NDArray[np.void]) -> dict[str, NDArray[Any]]:
         "right": np.where(is_leaf, itself, nodes["right"]),
         "value": np.where(is_leaf, nodes["value"], 0.0),
     }
-
-
-def nodes_of_lightgbm(root: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """Nodes of one tree as LightGBM dumps it, without categories and missing cells; the root is the first."""
-    nodes, rows = [root], []
-    for place, node in enumerate(nodes):  # which grows as the children of a node are noted
-        if "leaf_value" in node:
-            rows.append((0, 0.0, place, place, node["leaf_value"]))
-        else:
-            rows.append((node["split_feature"], node["threshold"], len(nodes), len(nodes) + 1, 0.0))
-            nodes += [node["left_child"], node["right_child"]]
-    fields = ("feature", "threshold", "left", "right", "value")
-    return dict(zip(fields, map(np.array, zip(*rows, strict=True)), strict=True))

@@ -7,11 +7,15 @@ from typing import Self
 
 import pandas as pd
 
-from multiway.config import Plain
+from multiway.config import Config, Plain
 from multiway.data.findings import list_some, quote
 from multiway.data.writing import csv_text, write_table
 from multiway.errors import ConfigError, Fix, closest
 from multiway.files import atomic_folder
+from multiway.training.stored import Sha256
+
+PREDICTIONS = "predictions.parquet"
+"""The table of what comes after the data of a training, in its run."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -61,6 +65,20 @@ class Answer:
             return [csv_text(self.frame, raw=self.raw).rstrip(), *self.notes]
         head = [f"{len(self.frame)} rows written to {self.files[0]}"] if len(self.files) == 1 else []
         return [*head, *self.notes]
+
+
+class KeptAnswer(Config):
+    """What a training answers to `predict` after its own data, of which `PREDICTIONS` is the table.
+
+    read: Hash of the file that these are in.
+    columns: Types of the columns of the table.
+    """
+
+    read: Sha256
+    head: str
+    told: str
+    words: dict[str, str]
+    columns: dict[str, str]
 
 
 class ScoreTable(list[Plain]):

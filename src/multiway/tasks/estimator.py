@@ -94,8 +94,6 @@ class Estimator:
     """The argument that can be given without its name."""
     apart: ClassVar[tuple[str, ...]] = ("read.",)
     """Beginnings of fields that are no arguments: what is in memory needs no reading."""
-    usual: ClassVar[Plain] = {}
-    """Arguments whose usual values are others than those of the task."""
     places: ClassVar[dict[str, str]]
     """Place in the config of each argument: {"epochs": "training.epochs"}."""
 
@@ -115,7 +113,7 @@ class Estimator:
             inspect.Parameter(
                 name,
                 inspect.Parameter.POSITIONAL_OR_KEYWORD if name == cls.first else inspect.Parameter.KEYWORD_ONLY,
-                default=cls.usual.get(name, setting.usual),
+                default=setting.usual,
                 annotation=_bare(setting.kind | None if setting.usual is None else setting.kind),
             )
             for name, setting in settings.items()

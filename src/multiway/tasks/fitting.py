@@ -5,6 +5,7 @@ It is far behind another candidate where its pace cannot close the gap.
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -17,7 +18,7 @@ from multiway.tasks.options import AUTO
 from multiway.training.config import Batch, Objective
 from multiway.training.processes import device_of
 
-FIRST, SHARE = 4, 0.5
+FIRST, SHARE = 4, 0.2
 """Validations, and the share of the training, before which no network is judged: many take off late."""
 FAR, LEAST = 1.0, 0.1
 """How far its loss is above that of the other candidate at least: as a share of this, and by how much."""
@@ -45,15 +46,16 @@ class Rival:
     def stops(self, rows: Sequence[Mapping[str, Any]], left: float) -> str | None:
         """Why a network stops, by the rows of its validations and how many are left; None where it goes on.
 
-        It stops where even the pace of the second half of its validations, kept to the end, would leave it above the
-        other: a training slows down.
+        It stops where it would stay above the other if each doubling of the training gained as much as the last one.
         """
-        if len(rows) < FIRST or len(rows) < SHARE * (len(rows) + left):
+        done, whole = len(rows), len(rows) + left
+        if done < FIRST or done < SHARE * whole:
             return None
         best = list(itertools.accumulate(map(loss_of, rows), min))
-        half = len(rows) // 2
-        gap, pace = best[-1] - self.loss, (best[-1 - half] - best[-1]) / half
-        if gap <= max(FAR * self.loss, LEAST, pace * left):
+        half = done // 2
+        gain = (best[half - 1] - best[-1]) / math.log2(done / half)
+        gap = best[-1] - self.loss
+        if gap <= max(FAR * self.loss, LEAST, gain * math.log2(whole / done)):
             return None
         epochs = rows[-1]["epoch"]
         return (

@@ -16,21 +16,13 @@ from multiway.errors import CheckWarning, ConfigError, MultiwayError, RunError, 
 from multiway.tasks.choice import Choice, choice_of_settings, find_candidate
 from multiway.tasks.options import AUTO
 from multiway.tasks.protocol import NETWORK, AnyTask, Context, Fitted, Row, TaskConfig, ValueT
-from multiway.tasks.run import Models, Run, caution, digest_of, name_of, opening, read_opening, store
+from multiway.tasks.run import Models, Run, caution, digest_of, opening, read_opening, store
 from multiway.tasks.run import load as load
 from multiway.terminal import tell
 from multiway.training import History, RunFolder
 from multiway.training.memory import count_kept_per_sample
 from multiway.training.processes import create_once, hold_folder, is_main
-
-
-def run_folders(path: Path | str) -> list[Path]:
-    """The folder of a run, or those of every seed below it, in the order of their seeds."""
-    path = Path(path)
-    if (path / "config.yaml").is_file():
-        return [path]
-    below = [folder for folder in path.glob("seed-*") if folder.name[5:].isdecimal()]
-    return sorted(below, key=lambda folder: int(folder.name[5:])) or [path]
+from multiway.training.run_folder import run_folders
 
 
 def load_run(path: Path | str) -> Run:
@@ -41,11 +33,6 @@ def load_run(path: Path | str) -> Run:
 def load_runs(path: Path | str) -> list[Run]:
     """The run in a folder, or the runs of every seed below it."""
     return [load(folder) for folder in run_folders(path)]
-
-
-def task_name(path: Path | str) -> str:
-    """The task of the run in a folder, or of the seeds below it."""
-    return name_of(run_folders(path)[0])
 
 
 def make(task: AnyTask, config: TaskConfig, source: object, *, progress: bool = False) -> Run:

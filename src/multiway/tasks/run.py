@@ -16,15 +16,13 @@ from multiway.errors import MultiwayError, RunError, in_a_line, warn
 from multiway.tasks.choice import find_candidate
 from multiway.tasks.protocol import NETWORK, OURS, AnyTask, Row, State, TaskConfig
 from multiway.tasks.protocol import Run as Run
-from multiway.tasks.registry import task_of
-from multiway.tasks.settings import TASKS
+from multiway.tasks.registry import FORMAT as FORMAT
+from multiway.tasks.registry import read_task, task_of
 from multiway.tasks.stored import Preprocessing, ScoreRow
 from multiway.training import RunFolder, seed_everything
 from multiway.training.on_meta import build_on_meta, check_shapes
 from multiway.training.stored import columns_of, read_table
 
-FORMAT = 15
-"""Of run folders; one more whenever an older one cannot be read any longer."""
 PREPROCESSING, SCORES = "preprocessing.json", "scores.json"
 CALIBRATION, BASELINES, REFITTED = "calibration.safetensors", "baselines", "refitted"
 UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, OSError, RuntimeError)
@@ -112,7 +110,7 @@ def save_run(run: Run, path: Path, add: Callable[[Path], object] = bool) -> None
 def load(path: Path) -> Run:
     """Take up a finished run; every file is checked against its hash first."""
     folder = RunFolder.open(path)
-    _read_task(folder)
+    read_task(folder)
     folder.verify()
     task, config, _ = read_opening(folder)
     files.add_input(config.data)
@@ -167,11 +165,6 @@ def _scores_of(folder: RunFolder) -> list[Row]:
     return [{**row, "low": row.get("low"), "high": row.get("high")} for row in rows]
 
 
-def name_of(path: Path) -> str:
-    """Name of the task that wrote a run folder."""
-    return _read_task(RunFolder.open(path))[0].name
-
-
 def digest_of(content: Iterable[object]) -> str:
     """One hash over everything that was read: arrays by their bytes, frames by their rows, the rest as text."""
     found = hashlib.sha256()
@@ -212,25 +205,11 @@ def opening(run: Run) -> Plain:
 
 def read_opening(folder: RunFolder) -> tuple[AnyTask, TaskConfig, str]:
     """Task, config and hash of the data of a run."""
-    task, stored = _read_task(folder)
+    name, stored = read_task(folder)
     folder.check_config()
+    task = task_of(name)
     config = task.config.parse(stored.get("settings", {}), str(folder.path / "config.yaml"))
     return task, config, str(stored.get("data_sha256"))
-
-
-def _read_task(folder: RunFolder) -> tuple[AnyTask, Plain]:
-    stored = folder.config()
-    name, found = stored.get("task"), stored.get("format", 1)
-    if name not in TASKS:
-        raise RunError(
-            f"{folder.path} is a run of the task {name}; known are {', '.join(TASKS)}. It needs another version."
-        )
-    if found != FORMAT:
-        raise RunError(
-            f"{folder.path} has the run format {found}, and this version reads {FORMAT}. Train it again: "
-            f"its config.yaml holds the settings."
-        )
-    return task_of(name), stored
 
 
 @contextlib.contextmanager

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 from torch import Tensor, nn
 
 from multiway.data.samples import Prepared, Samples
-from multiway.lazy import load_extra
 from multiway.models import baselines
 from multiway.models.baselines import PENALTIES, Linear, PooledLogistic, fit_logistic, fit_ridge
 from multiway.models.tree_ensemble import TreeEnsemble
@@ -268,16 +267,19 @@ class Ridge(SampleCandidate[Linear]):
 
 
 class Trees(SampleCandidate[TreeEnsemble]):
-    """Boosted trees of classes or numbers."""
+    """Boosted trees of classes or numbers.
+
+    leaves: Of a tree, at most.
+    """
 
     name, words, cost, rank = "trees", "boosted trees", 2, TREES
     library = ("sklearn", "trees")
+    leaves: ClassVar[int] = LEAVES
 
     def build(self, basis: Basis) -> TreeEnsemble:
         """Room for the trees; one of each round stands for two classes."""
-        load_extra("sklearn", "the baseline trees", "trees")
         outputs = 1 if basis.state.classes is None else len(basis.state.classes)
-        return TreeEnsemble(ROUNDS, LEAVES, 1 if outputs == 2 else outputs)
+        return TreeEnsemble(ROUNDS, self.leaves, 1 if outputs == 2 else outputs)
 
     def fit(self, model: TreeEnsemble, training: Lesson, validation: Lesson) -> Fitted:
         """Boost; validation chooses the size and the number of the trees."""
@@ -286,6 +288,23 @@ class Trees(SampleCandidate[TreeEnsemble]):
     def refit(self, model: TreeEnsemble, fitted: TreeEnsemble | None, data: Lesson) -> None:
         """Boost trees of that size and number."""
         model.fit(*data.tensors, data.run.config.training.seed, **data.learnt)
+
+
+class Boosters(Trees):
+    """Boosted trees of another library.
+
+    boost: Fits a `TreeEnsemble`, and finds the number of the trees on rows that are held out.
+    """
+
+    boost: ClassVar[Callable[..., dict[str, Any]]]
+
+    def fit(self, model: TreeEnsemble, training: Lesson, validation: Lesson) -> Fitted:
+        """Boost; validation chooses the number of the trees."""
+        return self.boost(model, *training.tensors, training.run.config.training.seed, held=validation.tensors)
+
+    def refit(self, model: TreeEnsemble, fitted: TreeEnsemble | None, data: Lesson) -> None:
+        """Boost as many trees."""
+        self.boost(model, *data.tensors, data.run.config.training.seed, **data.learnt)
 
 
 class Pooled(SampleCandidate[PooledLogistic]):

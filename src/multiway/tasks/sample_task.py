@@ -14,6 +14,7 @@ from multiway.data.samples import Prepared, Samples
 from multiway.data.splitting import Splits, split
 from multiway.data.writing import check_target
 from multiway.errors import ConfigError, Fix, Message
+from multiway.lazy import load_extra
 from multiway.tasks.declarations import Encoding
 from multiway.tasks.kind import SampleKind
 from multiway.tasks.protocol import NETWORK, SPLITS, Context, Fitted, Row, Settled, Task
@@ -132,8 +133,15 @@ def name_models(candidates: Candidates, config: Any, state: Any) -> tuple[str, .
 def settle_usual(
     candidates: Candidates, config: Any, prepared: Prepared[Any, Any], spent: float, *, progress: bool = False
 ) -> Settled:
-    """The usual candidates by their names, where none were named."""
+    """The usual candidates by their names, where none were named.
+
+    Raises:
+        ConfigError: The library of one that was named is not installed.
+    """
     names = name_models(candidates, config, prepared.state)[1:]
+    for name in names:
+        if library := candidates()[name].library:
+            load_extra(library[0], f"the baseline {name}", library[1])
     return Settled(config.model_copy(update={"baselines": names}), prepared.state)
 
 

@@ -1,10 +1,12 @@
 """Scores of runs as tables, a row per model, and the sentence on a run."""
 
+import dataclasses
 import itertools
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import NETWORK, Metric, Row
 from multiway.tasks.run import Run
 
@@ -81,6 +83,12 @@ def words_of(runs: Sequence[Run]) -> dict[str, str]:
 def in_words(run: Run, sentence: str) -> str:
     """A sentence of a run with the models in words, for a reader."""
     return run.task.page.SUBJECT.scores([run]).name_models(sentence)
+
+
+def add_head(answer: Answer, run: Run, raw: bool) -> Answer:
+    """An answer, its first line, and the same in words."""
+    head = answer.head or run.line
+    return dataclasses.replace(answer, head=head, told=in_words(run, head), words=words_of([run]), raw=raw)
 
 
 def step_bytes(run: Run) -> int | None:

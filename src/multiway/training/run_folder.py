@@ -23,8 +23,8 @@ if TYPE_CHECKING:  # a folder is verified without torch
     from torch import Tensor, nn
 
 CONFIG, WEIGHTS, MANIFEST, LOG = "config.yaml", "weights.safetensors", "manifest.json", "metrics.jsonl"
-PAGE = "page.json"
-"""The report as the training wrote it, where that takes little beside the training."""
+PAGE, ANSWER = "page.json", "answer.json"
+"""The report and the prediction after the training's data as the training wrote them, where that takes little."""
 KEPT = (".yaml", ".json", ".jsonl", ".safetensors", ".parquet", ".npz")
 """Endings of the files that a run consists of; notes and pictures next to them may change."""
 
@@ -211,15 +211,14 @@ class RunFolder:
         path = self.find(name)
         return {} if path is None else files.read_tensors(path)
 
-    def read_page(self) -> str | None:
-        """The report that the training wrote; None where it wrote none, or was one of another version."""
+    def read_kept(self, name: str) -> Any:
+        """What the training wrote to be shown later; None where it wrote none, or was one of another version."""
         self.check_config()
         settings, manifest = self.config().get("settings"), self.verify()
         files.add_input(settings.get("data") if isinstance(settings, dict) else None)
-        if self.find(PAGE) is None or manifest.get("versions", {}).get("multiway") != version("multiway"):
+        if self.find(name) is None or manifest.get("versions", {}).get("multiway") != version("multiway"):
             return None
-        page = self.read_json(PAGE)
-        return page if isinstance(page, str) else None
+        return self.read_json(name)
 
     def present(self, name: str) -> Path:
         """Path of a file without which there is no such run."""
@@ -263,6 +262,15 @@ class RunFolder:
             )
         self._sealed = frozenset(hashes)
         return stored
+
+
+def run_folders(path: Path | str) -> list[Path]:
+    """The folder of a run, or those of every seed below it, in the order of their seeds."""
+    path = Path(path)
+    if (path / CONFIG).is_file():
+        return [path]
+    below = [folder for folder in path.glob("seed-*") if folder.name[5:].isdecimal()]
+    return sorted(below, key=lambda folder: int(folder.name[5:])) or [path]
 
 
 def resuming(path: Path) -> str:

@@ -14,17 +14,18 @@ if TYPE_CHECKING:
     from multiway.tasks.answers import Answer as Answer
     from multiway.tasks.lifecycle import load_run as load_run
     from multiway.tasks.lifecycle import load_runs as load_runs
-    from multiway.tasks.lifecycle import run_folders as run_folders
-    from multiway.tasks.lifecycle import task_name as task_name
+    from multiway.tasks.registry import task_name as task_name
     from multiway.tasks.registry import task_of_data as task_of_data
     from multiway.tasks.registry import tasks_of_data as tasks_of_data
     from multiway.tasks.settings import TASKS as TASKS
     from multiway.tasks.settings import settings_of as settings_of
+    from multiway.training.run_folder import run_folders as run_folders
     from multiway.workflows.looking import audit as audit
     from multiway.workflows.looking import audit_files as audit_files
     from multiway.workflows.looking import check as check
     from multiway.workflows.looking import fetch_dataset as fetch_dataset
     from multiway.workflows.looking import make_lesions as make_lesions
+    from multiway.workflows.looking import predict as predict
     from multiway.workflows.looking import report as report
     from multiway.workflows.recipe import Recipe as Recipe
     from multiway.workflows.recipe import load_recipe as load_recipe
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from multiway.workflows.using import compare as compare
     from multiway.workflows.using import evaluate as evaluate
     from multiway.workflows.using import explain as explain
-    from multiway.workflows.using import predict as predict
     from multiway.workflows.using import update as update
 
 __getattr__ = lazily(__name__)

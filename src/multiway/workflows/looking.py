@@ -1,6 +1,8 @@
-"""Looking at data: what is in a file, which sets are known, making one."""
+"""Looking at data and at what a training kept: what is in a file, which sets are known, report and prediction."""
 
+import contextlib
 import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +17,14 @@ from multiway.data.looking import look_at
 from multiway.data.sources.scans.lesions import LesionOptions
 from multiway.data.sources.scans.lesions import make_lesions as paint
 from multiway.data.sources.scans.loading import read_cases
-from multiway.errors import ConfigError, Fix, MultiwayError, closest, concerning
+from multiway.data.writing import leaving_raw
+from multiway.errors import ConfigError, Fix, MultiwayError, RunError, closest, concerning
+from multiway.tasks.answers import PREDICTIONS, Answer, KeptAnswer, write_answer
 from multiway.tasks.kind import Kind
-from multiway.tasks.registry import task_of, task_of_data
+from multiway.tasks.registry import read_task, task_name, task_of, task_of_data
 from multiway.tasks.settings import GENERAL, TASKS, configure, settings_of
-from multiway.training.run_folder import RunFolder
+from multiway.training.run_folder import ANSWER, PAGE, RunFolder, run_folders
+from multiway.training.stored import read_table
 from multiway.workflows.recipe import under_recipe
 
 
@@ -178,8 +183,8 @@ def report(run: Path | str, *, out: Path | str | None = None) -> Path:
     files.check_place(target)
     stored, page = RunFolder(path), None
     if stored.is_finished and (out is None or not target.exists()):
-        page = stored.read_page()
-    if page is None:
+        page = stored.read_kept(PAGE)
+    if not isinstance(page, str):
         from multiway.tasks.lifecycle import load_runs  # a page that is stored needs no torch
         from multiway.tasks.run import readable
 
@@ -190,3 +195,78 @@ def report(run: Path | str, *, out: Path | str | None = None) -> Path:
     leftovers.remove(target)
     files.write_text(target, page)
     return target
+
+
+@files.sparing_inputs()
+def predict(
+    run: Path | str,
+    *,
+    data: str | None = None,
+    out: Path | str | None = None,
+    options: dict[str, Any] | None = None,
+    overwrite: bool = True,
+    model: str | None = None,
+    raw: bool = False,
+    far: bool = False,
+    progress: bool = False,
+) -> Answer:
+    """Predict with a run: a table, or files; with a path, the table is also written.
+
+    It is the run's answer that predicts, or the `model` of that name.
+
+    Options are those of the task for `predict`, such as `layout` and `levels` of a forecast. Without `overwrite`,
+    a file at `out` is refused, and so is a folder with something in it. In CSV and Excel, text that a
+    spreadsheet would run as a formula is escaped, unless it is to be left `raw`. Data that lie far outside the
+    training are refused, unless they are to be answered `far` as they are. With `progress`, a bar on a terminal says
+    how many scans are done.
+    """
+    files.add_input(data)
+    out, folder = check_out("predict", out, overwrite), RunFolder.open(run_folders(run)[0])
+    kept = None if data is not None or model is not None or options or far else _find_answer(folder)
+    if kept is None:
+        from multiway.tasks.lifecycle import load_run  # what is kept needs no torch
+        from multiway.tasks.scores import add_head
+
+        loaded = load_run(run).with_answer(model)
+        switches = {name: True for name, is_on in (("far", far), ("progress", progress)) if is_on}
+        with answering(loaded.task.name, out, raw):
+            answer = loaded.task.answer(loaded, data, out, (options or {}) | switches)
+        return add_head(answer, loaded, raw)
+    assert kept.frame is not None
+    with answering(task_name(run), out, raw):
+        return dataclasses.replace(kept, files=write_answer(kept.frame, out).files, raw=raw)
+
+
+def _find_answer(folder: RunFolder) -> Answer | None:
+    """What the training answered after its data, where their file is as it was."""
+    read_task(folder)
+    if not folder.is_finished or not (folder.path / ANSWER).is_file():
+        return None
+    stored = folder.read_kept(ANSWER)
+    if stored is None:
+        return None
+    kept, source = KeptAnswer.parse(stored, str(folder.path / ANSWER)), folder.config()["settings"]["data"]
+    with contextlib.suppress(MultiwayError, OSError):  # reading the data anew will say what is wrong
+        if files.sha256_of(Path(datasets.locate(source))) == kept.read:
+            table = read_table(folder.path / PREDICTIONS, kept.columns)
+            return Answer(frame=table, head=kept.head, told=kept.told, words=kept.words)
+    return None
+
+
+@contextlib.contextmanager
+def answering(task: str, out: Path | None, raw: bool) -> Iterator[None]:
+    """While an answer is made and written: all of it or nothing, and none of it onto the data of the run."""
+    files.check_place(out)
+    leftovers.remove(out)
+    with files.all_or_nothing(), leaving_raw(raw), concerning(task):
+        yield
+
+
+def check_out(command: str, out: Path | str | None, overwrite: bool = True) -> Path | None:
+    """The path of an answer that may be written there, before any work."""
+    out = None if out is None else Path(out)
+    files.check_place(out)
+    if out is not None and not overwrite and (out.is_file() or (out.is_dir() and any(out.iterdir()))):
+        fix = Fix("overwrite", value=True)
+        raise RunError(f"{command}: {out} exists already. Choose another path, or replace it (", fix, ").")
+    return out

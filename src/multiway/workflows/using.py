@@ -1,20 +1,20 @@
 """What can be done with a finished run: score, predict, backtest, find anomalies, explain, report, compare."""
 
-import contextlib
-import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from multiway import files, leftovers
-from multiway.data.writing import leaving_raw
-from multiway.errors import ConfigError, Fix, RunError, concerning
+from multiway.errors import ConfigError, concerning
 from multiway.tasks import lifecycle
 from multiway.tasks.answers import Answer, ScoreTable
 from multiway.tasks.comparing import are_comparable, caution_of
-from multiway.tasks.lifecycle import load_run, load_runs, run_folders, task_name
+from multiway.tasks.lifecycle import load_run, load_runs
+from multiway.tasks.registry import task_name
 from multiway.tasks.run import Run, readable
-from multiway.tasks.scores import answer_line, details_of, in_words, score_table, words_of
+from multiway.tasks.scores import add_head, answer_line, details_of, in_words, score_table, words_of
+from multiway.training.run_folder import run_folders
+from multiway.workflows.looking import answering, check_out
 
 
 def evaluate(run: Path | str, *, data: str | None = None, split: str = "test", model: str | None = None) -> ScoreTable:
@@ -27,43 +27,6 @@ def evaluate(run: Path | str, *, data: str | None = None, split: str = "test", m
     answer = runs[0].task.score_name(runs[0])
     chosen, line = [row for row in rows if model is None or row["model"] == answer], answer_line(runs)
     return ScoreTable(chosen, [line], [in_words(runs[0], line)], words_of(runs), details_of(runs))
-
-
-@files.sparing_inputs()
-def predict(
-    run: Path | str,
-    *,
-    data: str | None = None,
-    out: Path | str | None = None,
-    options: dict[str, Any] | None = None,
-    overwrite: bool = True,
-    model: str | None = None,
-    raw: bool = False,
-    far: bool = False,
-    progress: bool = False,
-) -> Answer:
-    """Predict with a run: a table, or files; with a path, the table is also written.
-
-    It is the run's answer that predicts, or the `model` of that name.
-
-    Options are those of the task for `predict`, such as `layout` and `levels` of a forecast. Without `overwrite`,
-    a file at `out` is refused, and so is a folder with something in it. In CSV and Excel, text that a
-    spreadsheet would run as a formula is escaped, unless it is to be left `raw`. Data that lie far outside the
-    training are refused, unless they are to be answered `far` as they are. With `progress`, a bar on a terminal says
-    how many scans are done.
-    """
-    files.add_input(data)
-    out, loaded = _check_out("predict", out, overwrite), load_run(run).with_answer(model)
-    options = (options or {}) | {name: True for name, is_on in (("far", far), ("progress", progress)) if is_on}
-    with _answering(loaded, out, raw):
-        answer = loaded.task.answer(loaded, data, out, options)
-    return _add_head(answer, loaded, raw)
-
-
-def _add_head(answer: Answer, run: Run, raw: bool) -> Answer:
-    """An answer, its first line, and the same in words."""
-    head = answer.head or run.line
-    return dataclasses.replace(answer, head=head, told=in_words(run, head), words=words_of([run]), raw=raw)
 
 
 @files.sparing_inputs()
@@ -83,10 +46,10 @@ def backtest(
     `predict`.
     """
     files.add_input(data)
-    out, loaded = _check_out("backtest", out, overwrite), load_run(run).with_answer(model)
-    with _answering(loaded, out, raw):
+    out, loaded = check_out("backtest", out, overwrite), load_run(run).with_answer(model)
+    with answering(loaded.task.name, out, raw):
         answer = loaded.task.backtest(loaded, data, out, options or {})
-    return _add_head(answer, loaded, raw)
+    return add_head(answer, loaded, raw)
 
 
 @files.sparing_inputs()
@@ -104,38 +67,19 @@ def anomalies(
     Options are those of the task for `anomalies`: the level of the `band` of a forecast.
     """
     files.add_input(data)
-    out, loaded = _check_out("anomalies", out, overwrite), load_run(run)
-    with _answering(loaded, out, raw):
+    out, loaded = check_out("anomalies", out, overwrite), load_run(run)
+    with answering(loaded.task.name, out, raw):
         answer = loaded.task.anomalies(loaded, data, out, options or {})
-    return _add_head(answer, loaded, raw)
+    return add_head(answer, loaded, raw)
 
 
 @files.sparing_inputs()
 def update(run: Path | str, *, data: str, out: Path | str) -> Run:
     """Take rows that came after those of a forecasting run in, as a new run that forecasts what follows them."""
-    place, path = _check_out("update", out, overwrite=False), run_folders(run)[0]
+    place, path = check_out("update", out, overwrite=False), run_folders(run)[0]
     assert place is not None
     with concerning(task_name(path)):
         return lifecycle.update_run(path, data, place)
-
-
-@contextlib.contextmanager
-def _answering(run: Run, out: Path | None, raw: bool) -> Iterator[None]:
-    """While an answer is made and written: all of it or nothing, and none of it onto the data of the run."""
-    files.check_place(out)
-    leftovers.remove(out)
-    with files.all_or_nothing(), leaving_raw(raw), concerning(run.task.name):
-        yield
-
-
-def _check_out(command: str, out: Path | str | None, overwrite: bool = True) -> Path | None:
-    """The path of an answer that may be written there, before any work."""
-    out = None if out is None else Path(out)
-    files.check_place(out)
-    if out is not None and not overwrite and (out.is_file() or (out.is_dir() and any(out.iterdir()))):
-        fix = Fix("overwrite", value=True)
-        raise RunError(f"{command}: {out} exists already. Choose another path, or replace it (", fix, ").")
-    return out
 
 
 @files.sparing_inputs()
@@ -148,11 +92,11 @@ def explain(
     raw: bool = False,
 ) -> Answer:
     """Write what the model looked at; what is strongest, and the files; `model` and `raw` as for `predict`."""
-    out, loaded = _check_out("explain", out), load_run(run).with_answer(model)
+    out, loaded = check_out("explain", out), load_run(run).with_answer(model)
     folder = run_folders(run)[0]
-    with _answering(loaded, out or folder, raw), readable(folder, f"explanation of {loaded.task.name}"):
+    with answering(loaded.task.name, out or folder, raw), readable(folder, f"explanation of {loaded.task.name}"):
         answer = loaded.task.explain(loaded, out, options or {})
-    return _add_head(answer, loaded, raw)
+    return add_head(answer, loaded, raw)
 
 
 @files.sparing_inputs()
@@ -160,7 +104,7 @@ def compare(runs: Sequence[Path | str], *, out: Path | str | None = None) -> Sco
     """Test scores of several runs of one task side by side; where their test rows differ, each row says so."""
     if len(runs) < 2:
         raise ConfigError(f"compare: give at least two runs, got {len(runs)}.")
-    out = _check_out("compare", out)
+    out = check_out("compare", out)
     names = {str(path): task_name(path) for path in runs}
     if len(set(names.values())) > 1:
         shown = ", ".join(f"{path} of {name}" for path, name in names.items())

@@ -13,11 +13,9 @@ from multiway.tasks.grids.floors import forecast_floors
 from multiway.tasks.grids.model import forecast_fields, module_of, read_floors, shares_of
 from multiway.tasks.grids.network import (
     Frames,
-    choose_patch,
     frames_of,
     learn_crosswise,
     learn_floors,
-    settle_network,
     weigh_error,
 )
 from multiway.tasks.grids.task import TASK
@@ -236,22 +234,6 @@ def test_every_network_is_trained_by_its_name(path, name):
     one = lifecycle.fit_in_memory(TASK, CONFIG.replace(model=fields), path)
     assert one.facts["parameters"]["multiway"] > sum(map(torch.numel, module_of(one).network.parameters())) > 500
     assert np.isfinite(one.facts["best"]["multiway"]["validation_loss"])
-
-
-def test_a_budget_leaves_fewer_epochs_or_none(grid):
-    usual = settle_network(CONFIG.replace(budget=600.0), grid, 0.0)
-    assert usual.config.training.epochs == 3 and not usual.notes and usual.config.budget is None
-    assert usual.config.model == {**TINY, "name": "hot_grid_forecaster"}
-    none = settle_network(CONFIG.replace(budget=0.0001), grid, 0.0)
-    assert none.config.model == {"name": "none"} and "none is trained" in none.notes[0]
-    assert settle_network(usual.config, grid, 0.0).config == usual.config
-
-
-def test_squares_are_the_smallest_of_which_there_are_few(grid):
-    assert choose_patch(CONFIG, grid.state) == 1
-    wide = grid.state.replace(axes=[{**axis.plain(), "size": 60, "values": None} for axis in grid.state.axes[1::2]])
-    assert wide.planes == (1, 1, 60, 60) and choose_patch(CONFIG, wide) == 4
-    assert 7 * (60 / 4) ** 2 <= 1600 < 7 * (60 / 3) ** 2
 
 
 def test_a_network_that_there_is_not_is_one_line(path, tmp_path):

@@ -1,8 +1,10 @@
 """What a run of a table leaves, says and refuses, of classes and of numbers."""
 
 import dataclasses
+import importlib.util
 import json
 import shutil
+import sys
 
 import numpy as np
 import pandas as pd
@@ -40,7 +42,8 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize(("target", "baselines"), [("ill", ["majority", "logistic"]), ("age", ["mean", "ridge"])])
 def test_every_model_is_scored_with_the_network(folder, target, baselines):
     run = load(folder / target)
-    assert list(run.models) == ["network", *baselines, "trees"]
+    added = [name for name in ("lightgbm", "catboost") if importlib.util.find_spec(name)]
+    assert list(run.models) == ["network", *baselines, "trees", *added]
     metrics = {"ill": {"acc", "auc", "balanced_accuracy", "ece"}, "age": {"mse", "rmse", "mae", "r2"}}[target]
     assert {row["metric"] for row in run.scores} == metrics
     assert {row["split"] for row in run.scores} == {"validation", "test"}
@@ -215,6 +218,37 @@ def test_boosted_trees_are_those_of_scikit_learn(folder):
     wanted = run.state.target.inverse(fitted.predict(test.inputs)[:, None])[:, 0]
     found = run.tables["predictions"].query("split == 'test' and model == 'trees'")["predicted"]
     assert found.to_numpy() == pytest.approx(wanted, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "library", "extra"),
+    [("trees", "sklearn", "trees"), ("lightgbm", "lightgbm", "lightgbm"), ("catboost", "catboost", "boosting")],
+)
+def test_trees_whose_library_is_absent_are_refused_by_name_and_left_out_without(
+    folder, tmp_path, monkeypatch, name, library, extra
+):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda each, *more: None if each == library else find(each, *more))
+    monkeypatch.setitem(sys.modules, library, None)
+    given = {"data": str(folder / "patients.csv"), "read": {"target": "age"}, **FAST}
+    fix = rf"the baseline {name} needs {library}, which is not installed\. Run `pip install 'multiway\[{extra}\]'`\."
+    with pytest.raises(ConfigError, match=fix):
+        workflows.train({**given, "baselines": [name]}, task="tabular", out=tmp_path / "run", progress=False)
+    assert not (tmp_path / "run").exists()
+    (run,) = workflows.train(given, task="tabular", out=tmp_path / "run", progress=False).runs
+    assert name not in run.models and {"mean", "ridge"} <= set(run.models)
+
+
+@pytest.mark.parametrize("name", ["lightgbm", "catboost"])
+def test_trees_of_a_library_answer_where_it_is_no_longer_there(folder, tmp_path, monkeypatch, name):
+    pytest.importorskip(name, reason=f"{name} is an extra")
+    given = {"data": str(folder / "patients.csv"), "read": {"target": "ill"}, "baselines": [name], "answer": name}
+    workflows.train({**given, **FAST}, task="tabular", out=tmp_path / "run", progress=False)
+    monkeypatch.setitem(sys.modules, name, None)
+    run = load(tmp_path / "run")
+    predicted = workflows.predict(tmp_path / "run", data=str(folder / "patients.csv")).frame
+    assert run.facts["refitted"]["models"] == [name] and run.facts["learnt"][name]["rounds"] > 0
+    assert (predicted["predicted"] == predicted["ill"]).mean() > 0.8
 
 
 def test_the_report_shows_what_the_answer_went_by(folder, tmp_path):

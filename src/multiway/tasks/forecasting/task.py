@@ -1,7 +1,9 @@
 """The task `forecast`."""
 
+import contextlib
 import dataclasses
 import itertools
+import warnings
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -12,15 +14,16 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
+from multiway import files
 from multiway.data.findings import list_some
 from multiway.data.matching import Far, far_columns
 from multiway.data.scaling import Floats
 from multiway.data.writing import check_target, write_table
-from multiway.errors import ConfigError, DataError, Fix, warn
+from multiway.errors import ConfigError, DataError, Fix, MultiwayError, warn
 from multiway.explain import save_explanation
 from multiway.metrics.quantiles import TENTHS
 from multiway.models.weighed_forecasts import WeighedForecasts
-from multiway.tasks.answers import Answer, write_answer
+from multiway.tasks.answers import Answer, KeptAnswer, write_answer
 from multiway.tasks.choice import Choice
 from multiway.tasks.forecasting import encode, forecasts, refit, scores
 from multiway.tasks.forecasting.anomalies import LEVEL, score_values
@@ -61,16 +64,19 @@ from multiway.tasks.forecasting.windows import where_others
 from multiway.tasks.lifecycle import announce, data_of
 from multiway.tasks.protocol import OURS, VALIDATION, Context, Fitted, Metric, Row, Settled, Task
 from multiway.tasks.run import Run
-from multiway.tasks.scores import models_of, score_of
+from multiway.tasks.scores import in_words, models_of, score_of, words_of
 from multiway.tasks.stored import same_length
 from multiway.training import RunFolder
 from multiway.training.processes import is_main, join_arrays, total
-from multiway.training.run_folder import PAGE
+from multiway.training.run_folder import ANSWER, PAGE
+from multiway.training.stored import columns_of
 
 SAMPLED = 64
 """Validation windows that a compression is measured on."""
-MOST_KEPT = 1_000_000
-"""Values of a panel whose report is written by the training; that of more takes seconds, and is made on request."""
+MOST_KEPT, MOST_READ = 1_000_000, 100_000
+"""Values of a panel whose report is written by the training, and of one that is read once more to keep its answer.
+
+More takes seconds, and is made on request."""
 NO_BANDS = "bands are of the answer's errors, so the forecast of another model has none"
 SCALED, ORIGINAL = {"scale": "scaled"}, {"scale": "original"}
 METRICS = (
@@ -295,6 +301,23 @@ def keep_files(run: Run, prepared: PreparedPanel, folder: RunFolder) -> None:
     is_usual &= not absent_others(run, panel)  # a forecast of others that comes later is to be shown
     if run.folder is folder and is_usual:
         folder.write_json(PAGE, TASK.page.report([run]))
+        if panel.values.size <= MOST_READ and (kept := _answer_to_keep(run)) is not None:
+            folder.write_json(ANSWER, kept.plain())
+
+
+def _answer_to_keep(run: Run) -> KeptAnswer | None:
+    """The answer after the data of a run, as they lie in one file, where there is nothing to be said beside it."""
+    table = run.tables.get("predictions")
+    if table is None or run.config.updates or run.config.candidates or run.config.static_data:
+        return None
+    with contextlib.suppress(MultiwayError, OSError, Warning), warnings.catch_warnings(action="error"):
+        read = files.sha256_of(source := Path(TASK.locate(str(run.config.data))))
+        answer = answer_data(run, None, None, {})
+        same = answer.frame is not None and table.equals(answer.frame) and files.sha256_of(source) == read
+        if same and not answer.notes:
+            told, columns = in_words(run, run.line), columns_of(table)
+            return KeptAnswer(read=read, head=run.line, told=told, words=words_of([run]), columns=columns)
+    return None
 
 
 def list_metrics(config: ForecastConfig) -> tuple[Metric, ...]:

@@ -89,14 +89,15 @@ class GridConfig(Answering):
             commands=("train",),
         ),
     ] = Field(default_factory=dict)
-    """`name` of a network and its fields, without those that the data set; `auto` is a Higher-Order Transformer."""
+    """`name` of a network and its fields, without those that the data set. `auto` lets validation choose after a tenth
+    of the budget each; without a budget, or with fields that not all have, it is a Higher-Order Transformer."""
     budget: Annotated[
         float | None,
         Flag("Time that the network may take: 60s, 10m or 1h.", commands=("train",), read=read_seconds),
         BeforeValidator(read_seconds),
     ] = 200.0
-    """Seconds that the training of the network may take; it has the epochs that fit, which the run then keeps in place
-    of the budget. None leaves it as long as it needs."""
+    """Seconds that the choice and the training of the network may take; it has the epochs that fit, which the run then
+    keeps in place of the budget. None leaves it as long as it needs."""
     training: GridTraining = GridTraining()
 
     @model_validator(mode="after")

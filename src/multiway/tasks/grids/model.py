@@ -12,21 +12,20 @@ from multiway.errors import ConfigError, DataError
 from multiway.tasks.grids.bands import PERCENTAGES, SHOWN, find_radii, learn_band, share_held
 from multiway.tasks.grids.config import GridConfig
 from multiway.tasks.grids.encode import GridState, PreparedGrid
-from multiway.tasks.grids.floors import Fitted, Floats, forecast_floors
+from multiway.tasks.grids.floors import Fitted, Floats, blend_weights, forecast_floors
 from multiway.tasks.grids.network import (
     Frames,
     build_network,
     correct_fields,
+    find_scales,
     frames_of,
     learn_crosswise,
     learn_floors,
     list_candidates,
-    weigh_error,
 )
 from multiway.tasks.options import hold_levels
-from multiway.tasks.protocol import OURS, Context
+from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
-from multiway.training import History, TrainingConfig, train
 
 LEAST = 0.005
 """Share from which on a floor is named."""
@@ -82,19 +81,29 @@ class GridFloors(nn.Module):
         return correct_fields(self.network, Frames(grid=grid, floors=[floors], origins=origins, part=(0, 0), **own))
 
 
-def train_network(module: GridFloors, grid: PreparedGrid, training: TrainingConfig, context: Context) -> History:
-    """Train the network on what floors leave that do not know it; validation keeps its best weights."""
-    assert module.network is not None
+class Samples(NamedTuple):
+    """What a network is trained on, and what chooses its weights."""
+
+    training: Frames
+    validation: Frames
+
+
+def learn_start(module: GridFloors, grid: PreparedGrid) -> GridFloors:
+    """Learn what a network starts from: the floors, the blend of them that validation prefers, and the scales."""
+    stop, horizon = grid.borders["train"][1], len(module.numbers("damping"))
+    module.fit(grid, stop, horizon)
+    products = measure_errors(module, grid, "validation", alone=True)
+    module.keep("base", np.stack([blend_weights(each) for each in products]))
+    module.keep("scales", find_scales(grid, stop, read_floors(dict(module.named_parameters()))))
+    return module
+
+
+def samples_of(module: GridFloors, grid: PreparedGrid) -> Samples:
+    """Samples of a network: what the floors leave of the training times, which those do not know, and of validation."""
     stop, base, scales = grid.borders["train"][1], module.numbers("base"), module.numbers("scales")
-    return train(
-        module.network,
-        weigh_error,
+    return Samples(
         frames_of(grid, "train", learn_crosswise(grid, stop, len(base)), base, scales),
         frames_of(grid, "validation", [read_floors(dict(module.named_parameters()))], base, scales),
-        training,
-        run=context.own_folder(),
-        progress=context.progress,
-        callbacks=context.callbacks,
     )
 
 

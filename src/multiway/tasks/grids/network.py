@@ -1,9 +1,8 @@
-"""The network of a grid: what it sees before each time, what it loses, how it is trained, and the fields it gives."""
+"""The network of a grid: what it sees before each time, what it loses, and the fields it gives."""
 
 import dataclasses
 import functools
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
@@ -14,22 +13,17 @@ from multiway.models import create_model
 from multiway.tasks.grids.config import NONE, GridConfig
 from multiway.tasks.grids.encode import GridState, PreparedGrid
 from multiway.tasks.grids.floors import Fitted, Floats, History, fit_floors, forecast_floors
-from multiway.tasks.options import AUTO, network_fields
-from multiway.tasks.protocol import NETWORK, Settled
+from multiway.tasks.options import network_fields
+from multiway.tasks.protocol import NETWORK
 from multiway.training import Batch
 from multiway.training.processes import best_device, device_of
 
-USUAL = "hot_grid_forecaster"
 FEATURES = 5
 """What a network is told of a cell beside its value: whether that is known, the season on a circle, row and column."""
 FOLDS = 10
 """Stretches of training times, each forecast first by floors that were learnt from the others."""
-TOKENS = 1_600
-"""Squares of cells in all fields of a sample, up to which they are small enough to train soon on two cores."""
 AT_ONCE = 8
 """Samples that are forecast at once."""
-SPARE = 0.8
-"""Part of a budget that epochs are planned for: a machine is not as fast at every moment."""
 
 
 def build_network(config: GridConfig, state: GridState) -> nn.Module | None:
@@ -186,54 +180,3 @@ def correct_fields(network: nn.Module, frames: Frames) -> Floats:
     usual = np.stack([frames.usual(origin)[context:] for origin in frames.origins.tolist()])
     anomalies = frames.grid.state.from_planes(planes.reshape(-1, *planes.shape[2:])).reshape(usual.shape)
     return usual + anomalies
-
-
-def settle_network(config: GridConfig, prepared: PreparedGrid, spent: float, *, progress: bool = False) -> Settled:
-    """Which network is trained, on which squares of cells, and for how many epochs in its budget."""
-    state, name = prepared.state, config.model.get("name", AUTO)
-    if name == NONE:
-        return Settled(config.replace(model={"name": NONE}, budget=None), state)
-    model = {"patch_size": choose_patch(config, state), **config.model, "name": USUAL if name == AUTO else name}
-    config = config.replace(model=model)
-    if config.budget is None:
-        return Settled(config, state)
-    fitted = learn_floors(prepared, prepared.values[: prepared.borders["train"][1]], config.horizon)
-    count = len(state.floors)
-    base = np.full((config.horizon, count), 1 / count)
-    training, validation = (
-        frames_of(prepared, split, [fitted], base, np.ones(state.planes[1])) for split in ("train", "validation")
-    )
-    epoch = time_epoch(config, state, training, len(validation))
-    wanted = config.training.epochs_of(len(training))
-    epochs = min(wanted, int(SPARE * config.budget / epoch))
-    told = f"The budget of the network is {config.budget:g} s, and an epoch takes {epoch:.2g} s"
-    if not epochs:
-        return Settled(config.replace(model={"name": NONE}, budget=None), state, (f"{told}: none is trained.",))
-    config = config.replace(budget=None, training={**config.training.plain(), "epochs": epochs})
-    return Settled(config, state, (f"{told}: {epochs} of {wanted} are trained.",) if epochs < wanted else ())
-
-
-def choose_patch(config: GridConfig, state: GridState) -> int:
-    """Side of the smallest squares of which a sample has few."""
-    rows, columns = state.planes[2:]
-    fields = config.context + config.horizon
-    sides = range(1, max(rows, columns) + 1)
-    return next((side for side in sides if fields * -(-rows // side) * -(-columns // side) <= TOKENS), sides[-1])
-
-
-def time_epoch(
-    config: GridConfig,
-    state: GridState,
-    training: Frames,
-    validated: int,
-    clock: Callable[[], float] = time.perf_counter,
-) -> float:
-    """Seconds of an epoch, by a step of a network that is thrown away; the first is not timed."""
-    network, size = build_network(config, state), min(config.training.batch_size, len(training))
-    assert network is not None
-    for _ in range(2):
-        begun = clock()
-        total, count = weigh_error(network, training.gather(torch.arange(size)))
-        (total / count).backward()
-        seconds = clock() - begun
-    return seconds / size * (len(training) + validated / 2)

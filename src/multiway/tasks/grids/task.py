@@ -26,32 +26,40 @@ from multiway.tasks.grids.model import (
     forecast_fields,
     in_words,
     keep_bands,
+    learn_start,
     measure_coverage,
     measure_errors,
     module_of,
     quantiles_of,
-    read_floors,
+    samples_of,
     shares_of,
-    train_network,
 )
-from multiway.tasks.grids.network import find_scales, learn_floors, list_candidates, settle_network
+from multiway.tasks.grids.network import learn_floors, list_candidates, weigh_error
+from multiway.tasks.grids.settling import settle_network
 from multiway.tasks.grids.writing import FIELDS, write_fields
 from multiway.tasks.lifecycle import data_of
 from multiway.tasks.options import AUTO
 from multiway.tasks.protocol import OURS, SPLITS, VALIDATION, Context, Fitted, Metric, Row, Task
 from multiway.tasks.run import Run
+from multiway.training import train
 
 
 def fit_model(run: Run, name: str, prepared: PreparedGrid, context: Context) -> Fitted:
     """Learn the floors from the training times, then the network: to correct the blend that validation prefers."""
-    module, stop = module_of(run), prepared.borders["train"][1]
-    module.fit(prepared, stop, run.config.horizon)
-    products = measure_errors(module, prepared, "validation", alone=True)
-    module.keep("base", np.stack([blend_weights(each) for each in products]))
+    module = learn_start(module_of(run), prepared)
     if module.network is None:
         return {"modes": run.state.modes, "period": run.state.period, "cells": prepared.values.shape[1]}
-    module.keep("scales", find_scales(prepared, stop, read_floors(dict(module.named_parameters()))))
-    return train_network(module, prepared, run.config.training, context)
+    samples = samples_of(module, prepared)
+    return train(
+        module.network,
+        weigh_error,
+        samples.training,
+        samples.validation,
+        run.config.training,
+        run=context.own_folder(),
+        progress=context.progress,
+        callbacks=context.callbacks,
+    )
 
 
 def choose_answer(run: Run, prepared: PreparedGrid, *, refit: bool = True) -> Choice:

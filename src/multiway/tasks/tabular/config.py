@@ -63,9 +63,13 @@ class TabularConfig(Refitting, NetworkConfig):
     """Fields of the network without those that the data set."""
     baselines: Annotated[
         tuple[Baseline, ...] | None,
-        Flag("Some of majority and logistic for classes, of mean and ridge for numbers, and trees.", commands=()),
+        Flag(
+            "Some of majority and logistic for classes, of mean and ridge for numbers, and trees, lightgbm, catboost.",
+            commands=(),
+        ),
     ] = None
-    """Of classes majority, logistic and trees, of numbers mean, ridge and trees (scikit-learn); all if not given."""
+    """Of classes majority and logistic, of numbers mean and ridge, of both trees (scikit-learn), LightGBM and CatBoost;
+    all whose library is installed if not given."""
     training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
     """`loss` is that of numbers; classes have cross-entropy."""
 

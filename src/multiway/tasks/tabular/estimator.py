@@ -1,13 +1,12 @@
 """`TabularClassifier` and `TabularRegressor`: the task in scikit-learn's manners."""
 
 from collections.abc import Sized
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.config import Plain
 from multiway.data.samples import Array
 from multiway.data.sources.frames import as_pandas
 from multiway.lazy import load_extra
@@ -88,8 +87,6 @@ class TabularClassifier(TabularEstimator, SampleClassifier):
     `fit` sets `run_`, `scores_` (a frame), `n_features_in_`, `feature_names_in_` of frames, and `classes_`.
     """
 
-    usual: ClassVar[Plain] = {"baselines": ("majority", "logistic", "trees")}
-
 
 class TabularRegressor(TabularEstimator, Regressor):
     """Predict a number for each row of a table with a network of NdLinear layers, scored on held-out rows.
@@ -98,8 +95,6 @@ class TabularRegressor(TabularEstimator, Regressor):
 
     `fit` sets `run_`, `scores_` (a frame), `n_features_in_`, and `feature_names_in_` of frames.
     """
-
-    usual: ClassVar[Plain] = {"baselines": ("mean", "ridge", "trees")}
 
     def predict(self, X: object, model: str | None = None, *, far: bool = False) -> NDArray[np.float64]:
         """Number of each row, in the units of the target; by the answer of the run, or a model of it.

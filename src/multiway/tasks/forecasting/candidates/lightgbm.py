@@ -1,7 +1,10 @@
 """Trees of LightGBM that all series share: more and deeper ones, of more examples."""
 
+from typing import Any
+
 from torch import Tensor
 
+from multiway.models.boosters import boost_by_lightgbm
 from multiway.tasks.forecasting.candidate import Facts, Sizes
 from multiway.tasks.forecasting.candidates.trees import SMALLEST, LaggedTrees, Trees
 from multiway.tasks.forecasting.windows import Windows
@@ -12,6 +15,8 @@ FEWEST = 2_000
 """Training windows of single series at least: of fewer, many of which overlap, that many leaves learn little."""
 MOST_STEPS = 1_500_000
 """Steps of all training windows and series up to which trees are fitted, some ten seconds."""
+SIZE: dict[str, Any] = {"num_leaves": 31, "max_depth": 6, "min_data_in_leaf": SMALLEST, "learning_rate": 0.1}
+"""A row takes as many steps through all trees as they are deep."""
 
 
 class GlobalTrees(LaggedTrees):
@@ -21,7 +26,7 @@ class GlobalTrees(LaggedTrees):
 
     def grow(self, x: Tensor, y: Tensor, seed: int) -> None:
         """Fit trees by LightGBM."""
-        self.trees.fit_by_lightgbm(x, y, seed, SMALLEST)
+        boost_by_lightgbm(self.trees, x, y, seed, **SIZE)
 
     def count_windows(self, windows: Windows) -> int:
         """As many as have `POOL` times the examples."""

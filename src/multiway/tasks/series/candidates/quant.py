@@ -1,6 +1,5 @@
 """Trees on quantiles of intervals of a series."""
 
-from multiway.lazy import load_extra
 from multiway.models.series_baselines import IntervalForest
 from multiway.tasks.candidate import TREES
 from multiway.tasks.sample_candidate import Basis, Lesson, SampleCandidate
@@ -14,7 +13,6 @@ class Quantiles(SampleCandidate[IntervalForest]):
 
     def build(self, basis: Basis) -> IntervalForest:
         """Without trees; these are grown by `fit`."""
-        load_extra("sklearn", "the baseline quant", "trees")
         return IntervalForest(len(basis.state.classes))
 
     def fit(self, model: IntervalForest, training: Lesson, validation: Lesson) -> None:
