@@ -194,15 +194,15 @@ def two_parts(frame: pd.DataFrame, draw: Draw) -> pd.DataFrame:
 def discount(frame: pd.DataFrame, draw: Draw) -> pd.DataFrame:
     """What was asked, and by how many percent it was lowered."""
     off = draw.uniform(0, 30, len(frame)).round(1)
-    return frame.assign(asked=(frame["price"] / (1 - off / 100)).round(), off=off)
+    return frame.assign(listed=(frame["price"] / (1 - off / 100)).round(), off=off)
 
 
-def entered_again(folder: Path, draw: Draw) -> dict[str, Any]:
-    """A patient in five was entered again, with one cell corrected."""
+def entered_twice(folder: Path, draw: Draw) -> dict[str, Any]:
+    """A patient in five was entered doubles, with one cell corrected."""
     frame = patients(draw)
-    again = frame.sample(180, random_state=int(draw.integers(9999))).reset_index(drop=True)
-    again["pressure"] += draw.integers(-3, 4, len(again))
-    both = pd.concat([frame, again])
+    doubles = frame.sample(180, random_state=int(draw.integers(9999))).reset_index(drop=True)
+    doubles["pressure"] += draw.integers(-3, 4, len(doubles))
+    both = pd.concat([frame, doubles])
     return written(folder, both.iloc[draw.permutation(len(both))], "ill")
 
 
@@ -468,9 +468,9 @@ def postcodes(frame: pd.DataFrame, draw: Draw) -> pd.DataFrame:
     )
 
 
-def asked(frame: pd.DataFrame, draw: Draw) -> pd.DataFrame:
+def listed(frame: pd.DataFrame, draw: Draw) -> pd.DataFrame:
     """The price that was asked; most sell for a little less."""
-    return frame.assign(asked=(frame["price"] * (1 + draw.gamma(2, 0.015, len(frame)))).round(-2))
+    return frame.assign(listed=(frame["price"] * (1 + draw.gamma(2, 0.015, len(frame)))).round(-2))
 
 
 def good_test(frame: pd.DataFrame, ill: Any, draw: Draw) -> pd.DataFrame:
@@ -602,8 +602,8 @@ LEAKS: dict[str, tuple[tuple[str, Maker, str], ...]] = {
         ("commission in dollars", sold(commission), "commission"),
         ("segments of the price", sold(quarters), "segment"),
         ("two parts of a price", sold(two_parts), "loan|own"),
-        ("asked and lowered", sold(discount), "asked|off"),
-        ("entered again", entered_again, ""),
+        ("asked and lowered", sold(discount), "listed|off"),
+        ("entered twice", entered_twice, ""),
         ("wards", treated(wards), "ward"),
         ("drugs with a dose", treated(drugs), "given"),
         ("names of patients", same_names, ""),
@@ -645,7 +645,7 @@ SOUND: dict[str, tuple[tuple[str, Maker], ...]] = {
         ("complaints", churned(tickets)),
         ("appraisals", sold(appraised)),
         ("postcodes of houses", sold(postcodes)),
-        ("asked for", sold(asked)),
+        ("asked for", sold(listed)),
         ("a good test", treated(good_test)),
         ("patients kept together", kept_together),
         ("a survey", survey),

@@ -284,17 +284,17 @@ def check_formula(
             continue
         explained = probes.r2_of_sum(matrix, truth, learnt, judged)
         if explained > FORMULA:
-            needed = _needed(columns, hot, truth, learnt, judged)
+            terms = _terms(columns, hot, truth, learnt, judged)
             return finding(
                 "formula",
                 "error",
-                f"a {kind} of {needed} gives the target: R² {explained:.6f} on rows held out",
+                f"a {kind} of {terms} gives the target: R² {explained:.6f} on rows held out",
                 ("Leave out what the target is computed from (", NAMED, ")."),
             )
     return "no formula of the columns gives the target"
 
 
-def _needed(columns: Mapping[str, Floats], hot: Floats, truth: Floats, learnt: Ints, judged: Ints) -> str:
+def _terms(columns: Mapping[str, Floats], hot: Floats, truth: Floats, learnt: Ints, judged: Ints) -> str:
     """The columns without which a formula does not hold, in words."""
     kept = dict(columns)
     for name in columns if len(columns) <= MOST_NAMED else ():
