@@ -24,7 +24,7 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 71_693,
+    "lines": 71_703,
     "functions": 4_707,
     "files with one reader": 24,
     "participle names": 49,

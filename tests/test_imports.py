@@ -103,18 +103,22 @@ def test_a_check_and_the_choice_of_a_task_need_no_torch(tmp_path):
 ON_META = """
 import sys, torch
 from multiway.models import create_model
+from multiway.models.series_baselines import IntervalForest, Rocket
 from multiway.models.series_units import Units
 from multiway.models.smoothing import Smoothing, Theta
+from multiway.models.tree_ensemble import TreeEnsemble
 from multiway.training.on_meta import build_on_meta
 sizes = {"lookback": 16, "horizon": 3, "num_variates": 5}
 units = Units(*torch.ones(4, 5, dtype=torch.float64))
 with build_on_meta():
     models = [create_model(name, **sizes) for name in ("hot_forecaster", "olinear")]
     models += [kind(3, 7, units) for kind in (Smoothing, Theta)]
+    models += [create_model("tabular_mlp", in_features=5, num_outputs=2), TreeEnsemble(7, 5, 3)]
+    models += [create_model("series_classifier", variates=2, num_classes=3), Rocket(2, 31, 3, 50), IntervalForest(3)]
 heavy = [name for name in ("torch._dynamo", "sympy") if name in sys.modules]
 print({str(each.device) for model in models for each in model.state_dict().values()}, heavy)
 """
 
 
-def test_the_forecasters_of_a_stored_run_are_built_without_a_compiler():
+def test_the_models_of_a_stored_run_are_built_without_a_compiler():
     assert run(ON_META) == "{'meta'} []\n"

@@ -50,8 +50,9 @@ class PositivePools(nn.Module):
         self.dilations = ops.log_dilations(steps, biases)
         kernels = len(ops.ternary_kernels())
         self.bias = nn.Buffer(torch.zeros(biases, kernels))
-        number = len(self.dilations) * kernels
-        self.sees = nn.Buffer(_choose_variates(number, variates).view(len(self.dilations), kernels, variates, 1))
+        self.sees = nn.Buffer(torch.ones(len(self.dilations), kernels, variates, 1))
+        if not self.sees.is_meta:  # any arithmetic there would take the import of torch's compiler
+            self.sees.copy_(_choose_variates(len(self.dilations) * kernels, variates).view_as(self.sees))
 
     @torch.no_grad()
     def fit(self, x: Tensor, kept: Tensor | None) -> None:
@@ -109,8 +110,10 @@ class CompetingKernels(nn.Module):
         super().__init__()
         count = 1 + int(math.log2(max(steps - 1, LENGTH - 1) / (LENGTH - 1)))
         weight = torch.randn(count, GROUPS * MEMBERS, 1, LENGTH)
-        weight = weight - weight.mean(-1, keepdim=True)
-        self.weight = nn.Buffer(weight / weight.abs().sum(-1, keepdim=True))
+        if not weight.is_meta:
+            weight = weight - weight.mean(-1, keepdim=True)
+            weight = weight / weight.abs().sum(-1, keepdim=True)
+        self.weight = nn.Buffer(weight)
         self.sees = nn.Buffer(torch.randint(variates, (count, GROUPS, max(2, min(variates // 2, MEMBERS)))))
 
     def forward(self, x: Tensor, kept: Tensor | None) -> Tensor:

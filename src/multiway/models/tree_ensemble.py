@@ -204,10 +204,13 @@ class Forest(OpenBuffers):
 def _empty_trees(rounds: int, outputs: int, room: int) -> dict[str, Tensor]:
     """Trees of nothing but leaves, which add 0."""
     shape = (rounds, outputs, room)
+    sides = torch.zeros((*shape, 2), dtype=torch.int64)
+    if rounds:  # without memory, any arithmetic would take the import of torch's compiler
+        sides += torch.arange(room)[:, None]
     return {
         "feature": torch.zeros(shape, dtype=torch.int64),
         "threshold": torch.zeros(shape, dtype=torch.float64),
-        "sides": torch.arange(room)[:, None].expand(*shape, 2).clone(),
+        "sides": sides,
         "value": torch.zeros(shape, dtype=torch.float64),
     }
 

@@ -96,7 +96,8 @@ class NdLinear(nn.Module):
         bounds = self._bounds()
         for weight, bound in zip(self.weights, bounds, strict=True):
             nn.init.uniform_(weight, -bound, bound)
-            if self.init == "variance":  # every term is scaled to the norm that such entries have on average
+            if self.init == "variance" and not weight.is_meta:  # whose norm would take the import of torch's compiler
+                # every term is scaled to the norm that such entries have on average
                 with torch.no_grad():
                     norms = weight.norm(dim=(-2, -1), keepdim=True).clamp_min(torch.finfo(weight.dtype).tiny)
                     weight.mul_(bound / math.sqrt(3) * math.sqrt(weight.shape[-1] * weight.shape[-2]) / norms)

@@ -20,7 +20,7 @@ from multiway.tasks.registry import FORMAT as FORMAT
 from multiway.tasks.registry import read_task, task_of
 from multiway.tasks.stored import Preprocessing, ScoreRow
 from multiway.training import RunFolder, seed_everything
-from multiway.training.on_meta import build_on_meta, check_shapes
+from multiway.training.on_meta import Undrawn, build_on_meta, check_shapes
 from multiway.training.stored import columns_of, read_table
 
 PREPROCESSING, SCORES = "preprocessing.json", "scores.json"
@@ -82,7 +82,7 @@ class Models(Mapping[str, nn.Module]):
 
     def check(self) -> None:
         """Build every model without allocating anything."""
-        with torch.device("meta"):
+        with torch.device("meta"), Undrawn():
             for name in self._names:
                 self.task.build(self.config, self.state, name)
 

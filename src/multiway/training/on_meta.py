@@ -53,16 +53,17 @@ def build_on_meta() -> Iterator[None]:
 
     handle = register_module_module_registration_hook(register)
     try:
-        with torch.device("meta"), _Undrawn():
+        with torch.device("meta"), Undrawn():
             yield
     finally:
         handle.remove()
 
 
-class _Undrawn(TorchFunctionMode):
+class Undrawn(TorchFunctionMode):
     """Leave tensors without values where a module would draw them or set a unit matrix.
 
-    On meta there are no values, and torch would import its compiler for these, which takes a second.
+    On meta there are no values, and torch would import its compiler for these, which takes a second. It does so for any
+    arithmetic: constructors leave it out there.
     """
 
     def __torch_function__(
@@ -74,6 +75,8 @@ class _Undrawn(TorchFunctionMode):
             return args[0] if args else given["tensor"]
         if func is torch.eye:
             return torch.empty(args[0], args[-1], **given)
+        if func is torch.randint:
+            return torch.empty(args[-1], dtype=torch.int64)
         if func in (torch.rand, torch.randn):
             return torch.empty(*args, **{name: each for name, each in given.items() if name != "generator"})
         return func(*args, **given)
