@@ -198,7 +198,7 @@ def discount(frame: pd.DataFrame, draw: Draw) -> pd.DataFrame:
 
 
 def entered_twice(folder: Path, draw: Draw) -> dict[str, Any]:
-    """A patient in five was entered doubles, with one cell corrected."""
+    """A patient in five was entered twice, with one cell corrected."""
     frame = patients(draw)
     doubles = frame.sample(180, random_state=int(draw.integers(9999))).reset_index(drop=True)
     doubles["pressure"] += draw.integers(-3, 4, len(doubles))
