@@ -18,6 +18,7 @@ import numpy as np
 from leak_sets import (
     fresh,
     later,
+    later_still,
     masks,
     scans,
     series,
@@ -34,16 +35,28 @@ from multiway import workflows
 from multiway.auditing import AuditReport
 
 TASKS = {
-    "forecast": (*series.SETS, *strange_forecasts.SETS, *fresh.SETS["forecast"], *later.SETS["forecast"]),
+    "forecast": (
+        *series.SETS,
+        *strange_forecasts.SETS,
+        *fresh.SETS["forecast"],
+        *later.SETS["forecast"],
+        *later_still.SETS["forecast"],
+    ),
     "volumes": (*scans.SETS, *strange_images.VOLUMES),
     "segment": (*masks.SETS, *strange_images.MASKS),
     "stocks": (*stocks.SETS, *strange_forecasts.STOCKS),
-    "tabular": (*tables.SETS, *strange_tables.SETS, *fresh.SETS["tabular"], *later.SETS["tabular"]),
-    "series": (*strange_series.SETS, *fresh.SETS["series"], *later.SETS["series"]),
-    "text": (*strange_texts.SETS, *fresh.SETS["text"], *later.SETS["text"]),
+    "tabular": (
+        *tables.SETS,
+        *strange_tables.SETS,
+        *fresh.SETS["tabular"],
+        *later.SETS["tabular"],
+        *later_still.SETS["tabular"],
+    ),
+    "series": (*strange_series.SETS, *fresh.SETS["series"], *later.SETS["series"], *later_still.SETS["series"]),
+    "text": (*strange_texts.SETS, *fresh.SETS["text"], *later.SETS["text"], *later_still.SETS["text"]),
     "language": strange_texts.LANGUAGE,
-    "images": (*strange_images.SETS, *fresh.SETS["images"], *later.SETS["images"]),
-    "arrays": fresh.SETS["arrays"],
+    "images": (*strange_images.SETS, *fresh.SETS["images"], *later.SETS["images"], *later_still.SETS["images"]),
+    "arrays": (*fresh.SETS["arrays"], *later_still.SETS["arrays"]),
 }
 
 

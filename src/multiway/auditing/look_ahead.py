@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from multiway.auditing.parts import decimals_of
 from multiway.auditing.probes import is_cut
 from multiway.auditing.report import Verdict, finding, verdict_on
 from multiway.data.findings import quote
@@ -28,8 +29,10 @@ LAGS = 24
 MOST_COLUMNS = 1600
 SETTLED = 1e-6
 """Share of the variance below which a series' own past leaves nothing to tell."""
-STRAIGHT = 0.8
-"""Share of rows on straight lines from which on a series is called interpolated."""
+STRAIGHT, EVENLY = 0.8, 0.55
+"""Share of rows on straight lines from which on a series is called interpolated; and where lines have one length."""
+STEEP = 4
+"""Units of the last digit that a step on a line has at least, as rounding bends it by two."""
 FEWEST_LINES = 6
 FEWEST_ROWS = 40
 
@@ -49,7 +52,7 @@ FEWEST = 30
 LEADS = 7
 """Rows ahead that are looked at."""
 OFTEN, MORE = 0.05, 4.0
-"""Share of the rows that hold a later value exactly, and how much more often than one as long before."""
+"""Share of the rows that hold a later value exactly, and how much more often than before it, or by chance."""
 FEWEST_PERIODS, SHORTEST = 10, 3
 """Periods of one value, and rows of each on average."""
 SAME = 0.9999
@@ -183,7 +186,21 @@ def _is_drawn(column: Floats) -> bool:
     sloped = np.abs(steps[1:]) > 1e-9 * size
     straight = (np.abs(np.diff(steps)) <= 1e-7 * size) & sloped
     turns = np.isfinite(steps[1:]) & ~straight & sloped
-    return bool(size > 0 and straight.mean() > STRAIGHT and turns.sum() >= FEWEST_LINES)
+    if size > 0 and straight.mean() > STRAIGHT and turns.sum() >= FEWEST_LINES:
+        return True
+    return _has_even_lines(column, steps)
+
+
+def _has_even_lines(column: Floats, steps: Floats) -> bool:
+    """Whether a series, as it is rounded, turns at every so many rows alone."""
+    unit = 10.0 ** -int(decimals_of(column[np.isfinite(column)]).max())
+    sloped = np.abs(steps[1:]) > STEEP * unit
+    bends = np.abs(np.diff(steps)) > 2.01 * unit
+    turns = np.flatnonzero(bends)
+    if len(turns) < FEWEST_LINES or (sloped & ~bends).mean() < EVENLY:
+        return False
+    length = int(np.diff(turns).min())
+    return length > 1 and len(np.unique(turns % length)) == 1
 
 
 def check_known_ahead(targets: Floats, names: Sequence[str], covariates: Mapping[str, Floats], season: int) -> Verdict:
@@ -239,6 +256,8 @@ def _disguises(column: Floats, target: Floats, total: Floats, season: int) -> It
         yield f"is a rank at the same step: in {max(agree, 1 - agree):.1%} of the steps it rises as does"
     elif abs(strength) > HOLDING:
         yield "is the running total, of this step too, of"
+    elif is_total(column, target):
+        yield "is the mean or total over a period, in each of its rows, of"
     elif is_cut(column, target):
         yield "is set where a threshold is passed by"
 
@@ -305,20 +324,20 @@ def check_exact(values: Floats, names: Sequence[str]) -> Verdict | None:
 
 
 def _sentences(one: Floats, other: Floats, name: str, of: str) -> Iterator[str]:
-    lead, share = max(
-        ((rows, _share_repeated(one, other, rows)) for rows in range(1, LEADS + 1)), key=lambda each: each[1]
-    )
-    if share > max(OFTEN, MORE * _share_repeated(one, other, -lead)):
+    leads = {rows: _share_repeated(one, other, rows) for rows in range(1, LEADS + 1)}
+    lead, (share, by_chance) = max(leads.items(), key=lambda each: each[1][0])
+    if share > max(OFTEN, MORE * by_chance, MORE * _share_repeated(one, other, -lead)[0]):
         yield f"{name} holds {of} of {lead} rows later in {share:.0%} of the rows"
     if is_total(one, other):
         yield f"{name} is the mean or total of {of} over a period, in each of its rows"
 
 
-def _share_repeated(one: Floats, other: Floats, lead: int) -> float:
-    """Share of rows whose value is another's so many rows later, and that row's alone."""
+def _share_repeated(one: Floats, other: Floats, lead: int) -> tuple[float, float]:
+    """Share of rows whose value is another's so many rows later, and that row's alone; and the share by chance."""
     later = pd.Series(other).shift(-lead)
     fresh = (later != other) & (later.diff() != 0)
-    return float(((later == one) & fresh).mean())
+    often = later.map(pd.Series(one).value_counts(normalize=True)).fillna(0.0)
+    return float(((later == one) & fresh).mean()), float((often * fresh).mean())
 
 
 def is_total(one: Floats, other: Floats) -> bool:

@@ -24,6 +24,9 @@ FEWEST_WORDS = 5
 MANY = 0.03
 """Share of near copies among texts from which on they are a leak."""
 
+RUN, IN_RUNS, FEWEST_OF_RUNS = 3, 0.2, 20
+"""Words of a run, the share of runs that near copies have in common, and words of a text that is not short."""
+
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
 SIZE = 8
@@ -69,12 +72,7 @@ def check_near_texts(texts: Sequence[str], train: Ints, rest: Ints, split: str) 
     known, held = np.flatnonzero(long[:count]), count + np.flatnonzero((long & fresh)[count:])
     if not len(known) or not len(held):
         return f"no {split} text is long enough to be a near copy"
-    sets = {row: set(own[row].casefold().split()) for row in (*known.tolist(), *held.tolist())}
-    counted = [
-        pair
-        for pair in search(Words(own, known), held)  # a link that is repeated is one word
-        if len(sets[pair[0]] & sets[pair[1]]) > HALF * max(len(sets[pair[0]]), len(sets[pair[1]]))
-    ]
+    counted = [pair for pair in search(Words(own, known), held) if _share_runs(own[pair[0]], own[pair[1]])]
     alike = {pair[0]: pair for pair in (*find_shared_shingles(own, known, held), *counted)}
     pairs = [(texts[chosen[row]], texts[chosen[other]]) for row, other, _ in sorted(alike.values())]
     return verdict_on(
@@ -85,6 +83,20 @@ def check_near_texts(texts: Sequence[str], train: Ints, rest: Ints, split: str) 
         ("Give texts that go together a group (", Fix("read.group", like="NAME"), ")."),
         severity="error" if len(pairs) > MANY * len(held) else "warning",
     )
+
+
+def _share_runs(one: str, other: str) -> bool:
+    """Whether two texts share most words, and many runs of them, as texts of one small vocabulary do not.
+
+    A link that is repeated is one word.
+    """
+    words = [text.casefold().split() for text in (one, other)]
+    is_short = min(map(len, words)) < FEWEST_OF_RUNS
+    for run, least in ((1, HALF),) if is_short else ((1, HALF), (RUN, IN_RUNS)):
+        own, others = ({*zip(*(each[place:] for place in range(run)), strict=False)} for each in words)
+        if len(own & others) <= least * max(len(own), len(others)):
+            return False
+    return True
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

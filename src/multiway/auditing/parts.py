@@ -1,5 +1,6 @@
 """Parts of cells that say nothing of the thing itself: digits of a number, the day of a date, signs of a code."""
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 
@@ -13,8 +14,10 @@ Floats = NDArray[np.float64]
 Words = NDArray[np.object_]
 MOST_DECIMALS, LARGEST = 6, 1e15
 """Digits after the point that are looked at, and the size up to which a whole number is exact."""
-SIGNS, LAST_SIGNS = 12, 3
+SIGNS, LAST_SIGNS = 40, 3
 """Signs from the start and from the end of a code."""
+DIVISORS = (3, 7, 9, 11)
+"""Of check digits."""
 LEVELS = 20
 """Different cells from which on a column has parts; fewer are classes."""
 WHOLE = "the number"
@@ -63,7 +66,12 @@ def parts_of_numbers(column: Floats) -> Iterator[tuple[str, Floats]]:
     if most >= MOST_DECIMALS:
         return
     scaled = np.where(known, np.abs(np.rint(column * 10.0**most)), np.nan)
+    digits = len(str(int(np.nanmax(scaled))))
+    sums = np.sum([scaled // 10.0**place % 10 for place in range(digits)], axis=0)
     parts = {"whether it is odd": scaled % 2, "the last digit": scaled % 10, "the last two digits": scaled % 100}
+    parts["whether the sum of its digits is odd"] = sums % 2
+    if not most:
+        parts |= {f"the remainder by {divisor}": scaled % divisor for divisor in DIVISORS}
     if most:
         parts["how many digits follow the point"] = np.where(known, count.astype(np.float64), np.nan)
     yield from parts.items()
@@ -102,10 +110,23 @@ def number_codes(values: list[str]) -> Floats:
     return pd.factorize(np.array(values, object))[0].astype(np.float64)
 
 
+def ratios_of_counts(columns: Mapping[str, Floats]) -> Iterator[tuple[str, str, Floats]]:
+    """Two columns of whole numbers, the first a part of the second, and the first over the second."""
+    counts = {name: column for name, column in columns.items() if (column >= 0).all() and (column % 1 == 0).all()}
+    for part, total in itertools.permutations(counts, 2):
+        if (counts[total] > 0).all() and (counts[part] <= counts[total]).all():
+            yield part, total, counts[part] / counts[total]
+
+
 def pairs_of_columns(columns: Mapping[str, Floats], dates: Mapping[str, str]) -> Iterator[tuple[str, str, str, Floats]]:
-    """Two columns of numbers, or two of dates, and their difference in words and values."""
+    """Two columns of numbers, or two of dates: their difference, and the quotient of numbers, in words and values."""
     names = list(columns)
     for place, one in enumerate(names):
         for other in names[place + 1 :]:
             if (one in dates) == (other in dates):
                 yield one, other, f"the difference of {one} and {other}", columns[one] - columns[other]
+            if one not in dates and other not in dates:
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    quotient = columns[one] / columns[other]
+                if np.isfinite(quotient).all():
+                    yield one, other, f"the quotient of {one} and {other}", quotient

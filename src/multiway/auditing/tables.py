@@ -24,12 +24,13 @@ from multiway.auditing.giveaways import (
 )
 from multiway.auditing.look_ahead import check_later
 from multiway.auditing.near import check_near_rows
+from multiway.auditing.parts import ratios_of_counts
 from multiway.auditing.probes import Floats, Ints, Parts, ProbeErrors, upper_bound
 from multiway.auditing.report import AuditReport, Verdict, finding
 from multiway.auditing.samples import as_note, check_codes, check_copies, check_scaling, report_on_samples
 from multiway.auditing.worth import Question
 from multiway.data import Finding
-from multiway.data.findings import quote
+from multiway.data.findings import list_some, quote
 from multiway.data.samples import Cells, Prepared, Samples
 from multiway.data.scaling import Scaler
 from multiway.errors import Fix
@@ -57,6 +58,8 @@ COPY = 0.998
 """R² of the ranks that one column of numbers must reach."""
 FORMULA = 0.9999
 """R² that a weighted sum must reach; measured things never fit so well."""
+MOST_NAMED = 40
+"""Columns of which those are looked for that a formula needs."""
 FEW = 2
 """Repeated rows of a split that chance makes in real tables of few digits."""
 PARTLY = 0.05
@@ -160,6 +163,7 @@ def check_giveaways(prepared: Prepared[Cells, Any], known: Collection[str] = ())
     if table.labels is not None:
         yield from check_cells(cells, table.labels, parts, known)
         yield from check_filled(numbers, table.labels)
+        yield from check_counts(numbers, table.labels)
     else:
         yield from check_ranks(question.thin())
     if len(table) >= LEAST_ROWS:
@@ -225,6 +229,14 @@ def check_mean(name: str, column: Floats, target: Floats, labels: Ints | None) -
     return finding("copy", "error", rule, ("Make such means from training rows alone, or leave it out (", NAMED, ")."))
 
 
+def check_counts(numbers: Mapping[str, Floats], labels: Ints) -> Iterator[Verdict]:
+    """Whether a column counts the rows of a class among those that another one counts, the row itself included."""
+    for part, total, ratio in ratios_of_counts(numbers) if len(labels) >= LEAST_ROWS else ():
+        if probes.is_share_of_class(ratio, labels):
+            rule = f"columns {quote(part)} and {quote(total)} count the rows of a class, those rows themselves included"
+            yield finding("copy", "error", rule, ("Count other rows alone, or leave them out (", NAMED, ")."))
+
+
 def check_cells(cells: Cells, labels: Ints, parts: Parts, known: Collection[str]) -> Iterator[Verdict | None]:
     """Whether the cells that are there tell the class, in columns that are empty for others."""
     columns = dict(zip(cells.of_numbers, cells.numbers.T, strict=True))
@@ -262,6 +274,8 @@ def check_formula(
     hot = np.hstack(coded).astype(np.float64) if coded else np.empty((len(target), 0))
     plain = {name: np.nan_to_num(column, nan=float(np.nanmean(column))) for name, column in numbers.items()}
     positive = {name: np.log(column) for name, column in plain.items() if (column > 0).all()}
+    lowered = {name: column for name, column in plain.items() if 0 <= column.min() < column.max() < 100}
+    positive |= {f"100 % less {name}": np.log(1 - column / 100) for name, column in lowered.items()}
     kinds = [("weighted sum", plain, target)]
     kinds += [("product of powers", positive, np.log(target))] if positive and (target > 0).all() else []
     for kind, columns, truth in kinds:
@@ -270,13 +284,25 @@ def check_formula(
             continue
         explained = probes.r2_of_sum(matrix, truth, learnt, judged)
         if explained > FORMULA:
+            terms = _terms(columns, hot, truth, learnt, judged)
             return finding(
                 "formula",
                 "error",
-                f"a {kind} of the columns gives the target: R² {explained:.6f} on rows held out",
+                f"a {kind} of {terms} gives the target: R² {explained:.6f} on rows held out",
                 ("Leave out what the target is computed from (", NAMED, ")."),
             )
     return "no formula of the columns gives the target"
+
+
+def _terms(columns: Mapping[str, Floats], hot: Floats, truth: Floats, learnt: Ints, judged: Ints) -> str:
+    """The columns without which a formula does not hold, in words."""
+    kept = dict(columns)
+    for name in columns if len(columns) <= MOST_NAMED else ():
+        fewer = {other: column for other, column in kept.items() if other != name}
+        matrix = np.column_stack([*fewer.values(), hot])
+        if matrix.shape[1] and probes.r2_of_sum(matrix, truth, learnt, judged) > FORMULA:
+            kept = fewer
+    return "the columns" if len(columns) > MOST_NAMED else f"the columns {list_some([*map(quote, kept)])}"
 
 
 def check_row_order(labels: Ints, parts: Parts, rows: Ints) -> Verdict:

@@ -148,6 +148,7 @@ class Look:
     is_across: Whether columns are times, and rows are series.
     has_names: Whether a column of words names each row, so that rows with times are cases of their own.
     of_many: Columns of words that are no classes, as users are none: there are too many different ones.
+    remarks: Columns with a word in few rows.
     recordings: By which columns rows are steps of labelled recordings; None where they are not.
     doubt: Why it could be of series, where it looks like a table of cases.
     """
@@ -160,13 +161,15 @@ class Look:
     is_across: bool = False
     has_names: bool = False
     of_many: frozenset[str] = frozenset()
+    remarks: frozenset[str] = frozenset()
     recordings: Recordings | None = None
     doubt: Doubt | None = None
 
     @property
     def has_words(self) -> bool:
         """Whether a column, besides that of times, is of words."""
-        return any(kind == "category" for name, kind in self.kinds.items() if name != self.time)
+        others = {name: kind for name, kind in self.kinds.items() if name != self.time and name not in self.remarks}
+        return "category" in others.values()
 
     @property
     def is_of_series(self) -> bool:
@@ -243,6 +246,7 @@ def _look(source: object) -> Look | None:
             for name, kind in kinds.items()
             if kind == "category" and not are_classes(columns[name].words.nunique(), len(raw.rows))
         ),
+        remarks=frozenset(name for name, kind in kinds.items() if kind == "category" and columns[name].is_remark),
         is_across=time is None and bool(times_of_header(table)),
         recordings=find_recordings(table, kinds) if time is None else None,
         doubt=find_doubt(table if time in table.names else raw, kinds, time, is_smooth=is_smooth),

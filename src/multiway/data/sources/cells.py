@@ -29,6 +29,10 @@ MOSTLY_NUMBERS = 0.9
 Kind = Literal["number", "category", "date", "empty", "constant", "identifier"]
 NEARLY_ALL = 0.95
 """Share of rows with a value of their own from which on a column of words says who, not what."""
+FEW_REMARKS = 0.02
+"""Share of rows with a word up to which a column remarks on them."""
+EVEN = 1e-6
+"""Share of the way of a clock by which its steps may differ."""
 NOWHERE = np.empty(0, np.intp)
 FEW_ROWS = 20
 """Below so many rows, values that are all different say nothing yet."""
@@ -265,6 +269,21 @@ class Column:
         """Whether it says one word throughout, as the name of the only shop."""
         cells = self.cells
         return isinstance(cells.iloc[0], str) and cells.nunique(dropna=False) == 1 and not self.holds_numbers
+
+    @property
+    def is_clock(self) -> bool:
+        """Whether numbers rise by one step from row to row, whole or not."""
+        if not self.is_numeric or len(self.values) < FEW_ROWS:
+            return False
+        steps = np.diff(self.values)
+        return bool(steps.min() > 0 and np.ptp(steps) <= EVEN * (self.values[-1] - self.values[0]))
+
+    @property
+    def is_remark(self) -> bool:
+        """Whether nearly all cells are empty, and others are words, as those of a logger that was connected."""
+        if self.is_numeric or self.is_stamped or self.is_present.mean() > FEW_REMARKS:
+            return False
+        return bool((~self.words[self.is_present].str.fullmatch(NUMBER)).any())
 
     @functools.cached_property
     def is_truth(self) -> bool:

@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, Unreadable, list_some, quote
 from multiway.data.options import FileOptions, ReadOptions
-from multiway.data.sources.cells import TIME_NAMES, Column, Columns, plain_name
+from multiway.data.sources.cells import FEW_ROWS, TIME_NAMES, Column, Columns, plain_name
 from multiway.data.sources.times import COUNTED, UNITS, WRITE, read_times
 from multiway.errors import closest
 
 PARTIAL_TIMES = ("day", "month", "year", "week")
 CALLED = re.compile(r"time|date|stamp|unix|epoch", re.IGNORECASE)
 """Names of columns that may count seconds."""
+DAYS = (19_000_101, 22_001_231)
+"""Whole numbers that may be dates."""
 MOST_BELOW = 3
 """Rows below a table that are no part of it."""
 
@@ -103,7 +105,12 @@ def column_of_times(table: RawTable) -> str | None:
     named = [name for name in table.names if plain_name(name) in TIME_NAMES]
     usual = next((name for name in named if name.lower() not in PARTIAL_TIMES), None)
     if usual is None:
-        dated = [name for name in table.names if table.columns[name].looks_like_time or _counts_seconds(table, name)]
+        ways = (_counts_seconds, _are_days)
+        dated = [
+            name
+            for name in table.names
+            if table.columns[name].looks_like_time or any(is_of(table, name) for is_of in ways)
+        ]
         usual = next((name for name in dated if table.columns[name].kind != "constant"), next(iter(dated), None))
     return named[0] if usual is None and len(named) == 1 else usual
 
@@ -115,6 +122,21 @@ def _counts_seconds(table: RawTable, name: str) -> bool:
     values = table.columns[name].values
     in_units = [(values >= COUNTED[0] * per) & (values <= COUNTED[1] * per) for per in UNITS.values()]
     return bool(len(values) > 1 and np.any(in_units, axis=0).all())
+
+
+def _are_days(table: RawTable, name: str) -> bool:
+    """Whether whole numbers are dates such as 20240131, each of them: others hardly ever are."""
+    column = table.columns[name]
+    if not column.is_numeric or not len(column.values) or not (column.values % 1 == 0).all():
+        return False
+    different = np.unique(column.values)
+    if len(different) < FEW_ROWS or different[0] < DAYS[0] or different[-1] > DAYS[1]:
+        return False
+    return bool(
+        pd.to_datetime(pd.Series(different.astype(np.int64).astype(str)), format="%Y%m%d", errors="coerce")
+        .notna()
+        .all()
+    )
 
 
 def usual_column(names: Sequence[str], known: Sequence[str], taken: Collection[str | None] = ()) -> str | None:

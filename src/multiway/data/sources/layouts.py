@@ -18,6 +18,8 @@ from multiway.data.sources.titles import DIGITS
 
 PARTS = ("year", "month", "day", "hour", "minute")
 """Names of columns with a part of a date; each but the first two may be absent, and then so are those behind it."""
+SHORT = ("y{1,4}r?", "mm|mo", "dd|dy", "hh|hr", "mm|mn|mi")
+"""The same as observatories write them, in this order."""
 RANGES = {"year": (1700, 2200), "month": (1, 12), "day": (1, 31), "hour": (0, 24), "minute": (0, 59)}
 """The least and the largest number of each part; hour 24 is midnight, as where hours are named by their ends."""
 CLOCKS = ("time", "hour", "hr")
@@ -67,6 +69,9 @@ def parts_of_times(table: RawTable) -> list[str]:
     own = {plain_name(name): name for name in reversed(table.names)}
     if table.names[:2] == ["0", "1"]:
         return _parts_without_names(table)
+    if all(map(re.fullmatch, SHORT[:3], map(str.lower, table.names))):
+        pairs = zip(SHORT, map(str.lower, table.names), strict=False)
+        return table.names[: sum(1 for _ in itertools.takewhile(lambda pair: re.fullmatch(*pair), pairs))]
     if not own.keys() & {PARTS[0], *CLOCKS}:
         return []
     date = next((name for name in table.names if name.lower() not in PARTS and _is_date(table.columns[name])), None)

@@ -31,8 +31,8 @@ from multiway.data.sources.columns import RawTable
 from multiway.data.sources.text import TextColumns
 from multiway.errors import Fix
 
-NUMBERED = re.compile(r"Unnamed: \d+(\.\d+)*")
-"""What pandas calls a column without a name, as is an index that was written and read again."""
+NUMBERED = re.compile(r"Unnamed: \d+(\.\d+)*|#|RECORD")
+"""What pandas calls a column without a name, as is an index that was written and read again, and loggers a counter."""
 GROUPED = r"[+-]?\d{1,3}(?:,\d{3})*(?:\.\d*)?"
 CERTAIN = r"[+-]?\d{1,3}(?:(?:,\d{3})+\.\d*|(?:,\d{3}){2,})"
 """What can be nothing but separators of thousands: 1,234 alone could be a decimal comma."""
@@ -49,7 +49,8 @@ MANY_POINTED = 10
 MONEY = "$£¥₹"
 """Signs of which nobody writes three decimals; a litre of fuel costs 1,659 €."""
 NOTHING = (
-    r"\.{1,3}|…|\*+|\?+|(?::( [a-z]{1,2})?)|[nN][./]?[aAdDeE]\.?|(?i:missing|no data|not available|unavailable|unknown)"
+    r"\.{1,3}|…|\*+|\?+|MM?|(?::( [a-z]{1,2})?)|[nN][./]?[aAdDeE]\.?"
+    r"|(?i:missing|no data|not available|unavailable|unknown)"
 )
 """Marks of a missing value among numbers; a hyphen may be a zero."""
 FLAGGED = r"([+-]?\d[\d.,]*) +([bcdefnprsuz]{1,2})"

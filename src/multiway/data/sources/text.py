@@ -20,7 +20,7 @@ from multiway.data.findings import Findings, Place, quote
 from multiway.data.options import FileOptions
 from multiway.data.sources.bytes import MAX_COLUMNS, check_memory, unpack_bytes
 from multiway.data.sources.cells import NUMBER, QUOTE, unescape
-from multiway.data.sources.titles import LOOK, is_data, is_number, lines_above, words_on_titles
+from multiway.data.sources.titles import LOOK, is_data, is_number, lines_above, units_below, words_on_titles
 from multiway.errors import Fix
 
 SEPARATORS = (",", ";", "\t", "|")
@@ -36,6 +36,8 @@ REMARK = "#"
 ANNOTATION = r"^#(group|datatype|default)$"
 LONE = rb'\s*"\s*' + NUMBER.encode() + rb"\s*"
 """A number behind a quotation mark that is not closed."""
+FEWEST_SPACED = 6
+"""Lines from which on blanks may separate columns."""
 SHOWN_ROWS = 200
 """Rows below a header that show whether it is one."""
 MOST_BREAKS, SURE_LINES = 50, 5
@@ -153,10 +155,11 @@ def _find_header(text: bytes, options: FileOptions, findings: Findings) -> tuple
         refuse_open_quote(header, separator, number, findings, rule)
     some = text[below : below + HEAD].decode(errors="replace").split("\n", SHOWN_ROWS)[:SHOWN_ROWS]
     names, *others = _split_lines([header, *some], separator, options.quoting)
-    remark = shown[remarks - 1].lstrip(f"{REMARK} ") if remarks and above == remarks else ""
+    lines_said = [line.lstrip(f"{REMARK} \t") for line in shown[:remarks]] if above == remarks else []
+    remark = next((line for line in lines_said if line.count(separator) == header.count(separator) > 0), "")
     if options.no_header or (options.no_header is None and is_data(names, others)):
         below, number = top, number - 1
-        if remark.count(separator) == header.count(separator) > 0:
+        if remark:
             (names,) = _split_lines([remark], separator, options.quoting)
         else:
             names = [*map(str, range(len(names)))]
@@ -203,6 +206,22 @@ def names_of_text(raw: bytes) -> list[str]:
     text = characters(whole, None, Findings("")).encode(errors="replace")
     names = _find_header(text, FileOptions(), Findings(""))[0]
     return [unescape(name.strip()) for name in names]
+
+
+def with_tabs(text: bytes, findings: Findings) -> bytes:
+    """Text whose columns blanks separate with tabs in their place; another text as it is.
+
+    All lines but remarks have as many words, half of them or more numbers, and nothing else separates any.
+    """
+    head = text[:HEAD].decode(errors="replace").split("\n")[: -1 if len(text) > HEAD else None]
+    rows = [line for line in head if line.strip() and not line.startswith(REMARK)]
+    if len(rows) < FEWEST_SPACED or any(mark in line for line in rows[:LOOK] for mark in SEPARATORS):
+        return text
+    counts, last = {len(line.split()) for line in rows}, rows[-1].split()
+    if len(counts) > 1 or len(last) < 2 or 2 * sum(map(is_number, last)) < len(last):
+        return text
+    findings.add("separator", "note", "blanks separate columns")
+    return re.sub(rb" +", b"\t", re.sub(rb"(?m)^ +| +$", b"", text))
 
 
 def _read_line(text: bytes, start: int) -> tuple[str, int]:
@@ -256,6 +275,7 @@ def read_text(raw: bytes, options: FileOptions, findings: Findings) -> TextColum
         text, findings.encoding = raw, "utf-8"
     else:
         text = characters(raw, options.encoding, findings).encode(errors="replace")
+    text = with_tabs(text, findings)
     lines = _read_header(text, options, findings)
     count, marks = lines.count(b"\n") + 1, lines.count(b'"')
     check_memory(count, len(lines.names), lines.stop - lines.start, findings)
@@ -288,12 +308,15 @@ def _without_headers(read: TextColumns, names: list[str], findings: Findings) ->
     if len(columns) > 1 and pa.compute.any(is_blank).as_py():
         is_blank = functools.reduce(pa.compute.and_, (pa.compute.equal(column, "") for column in columns))
     is_blank = is_blank.to_numpy(zero_copy_only=False) & ~read.broken & (len(columns) > 1)
-    rows = np.flatnonzero(is_said | is_blank)
+    shown = zip(*(column.slice(0, LOOK).to_pylist() for column in columns), strict=True)
+    is_unit = np.arange(len(is_said)) < units_below([[cell.strip() for cell in row] for row in shown])
+    rows = np.flatnonzero(is_said | is_blank | is_unit)
     if not len(rows):
         return read
     if len(rows) == len(read.rows):
         raise findings.fatal("empty", "it has a header and no rows", "Give a file with rows.")
-    for what, marks in (("say the header once more", is_said), ("hold nothing but separators", is_blank)):
+    told = {"say the header once more": is_said, "hold nothing but separators": is_blank, "say units": is_unit}
+    for what, marks in told.items():
         if marks.any():
             places = [Place(row=int(read.rows[row])) for row in np.flatnonzero(marks)]
             findings.add("header", "note", f"rows that {what} are left out", places=places)

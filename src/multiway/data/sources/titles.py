@@ -12,10 +12,14 @@ from multiway.data.sources.forms import looks_like_time
 
 LOOK = 40
 """Rows that are looked at."""
-WIDE = 1000
+COLUMNS = 1000
 """Columns that are looked at."""
 MOST = 20
 """Rows that may stand above a header."""
+FEWEST, MOST_UNITS = 6, 2
+"""Lines that show a table below those of a logger, and rows of units below a header."""
+MOSTLY_EMPTY = 0.9
+"""Share of empty cells above which a column tells nothing of the row above it."""
 SHOWN = re.compile(r"[+-]?[\d.,]*\d[\d.,]*")
 DIGITS = re.compile(r"(19|20)\d\d((0[1-9]|1[0-2])([0-2]\d|3[01])?)?")
 """Years, months and days of digits alone, such as 1960, 202401 and 20240131."""
@@ -26,11 +30,11 @@ WIDE = 4
 def rows_above(rows: Sequence[Sequence[Any]]) -> int:
     """How many of the first rows are titles: they fill one cell or two, and a table of equal rows stands below them.
 
-    A header holds no numbers, as rows of a table do, but for years, months and days.
+    A header holds no numbers, as rows of a table do, but for years, months and days, and those that count columns.
     """
     filled = [sum(cell not in (None, "") for cell in row) for row in rows]
     usual = max(Counter(filter(None, filled)).items(), key=lambda pair: (pair[1], pair[0]), default=(0, 0))[0]
-    title = 2 if usual >= WIDE else 1
+    title = max(usual // 4, 2) if usual >= WIDE else 1
     top = next((row for row, count in enumerate(filled) if count > title), 0)
     header, *below = rows[top:] or [()]
     below = [row for row in below if len(row)]
@@ -38,12 +42,15 @@ def rows_above(rows: Sequence[Sequence[Any]]) -> int:
         return 0
     names = [str(cell) for cell in header if cell not in (None, "")]
     has_numbers = any(SHOWN.fullmatch(name) and not DIGITS.fullmatch(name) for name in names)
-    return 0 if has_numbers or any(len(row) != len(header) for row in below) else top
+    is_counted = names[1:] == [*map(str, range(1, len(names)))]
+    return 0 if (has_numbers and not is_counted) or any(len(row) != len(header) for row in below) else top
 
 
 def lines_above(lines: Sequence[str], separators: Sequence[str]) -> int:
     """The same of lines of text, whose cells the first mark separates with which there are titles."""
     looked = list(lines[:LOOK])
+    if is_of_logger(looked, separators):
+        return 1
     if not looked or sum(bool(cell.strip()) for cell in looked[0].split(max(separators, key=looked[0].count))) > 2:
         return 0
     for separator in separators:
@@ -55,6 +62,40 @@ def lines_above(lines: Sequence[str], separators: Sequence[str]) -> int:
         if top := rows_above(records):
             return starts[top]
     return 0
+
+
+def is_of_logger(lines: Sequence[str], separators: Sequence[str]) -> bool:
+    """Whether the first line is of a logger, not of its table: all others have as many cells, and it has not.
+
+    Names stand in the next line, and no numbers as in the last one.
+    """
+    separator = max(separators, key=lambda mark: lines[0].count(mark) if lines else 0)
+    if len(lines) < FEWEST or separator not in lines[1]:
+        return False
+    first, names, *below = csv.reader([f"{line}\n" for line in lines], delimiter=separator)
+    are_even = len(first) != len(names) > 1 and all(len(row) == len(names) for row in below[:-1])
+    has_numbers = any(map(is_number, below[-2]))
+    return are_even and has_numbers and all(names) and not any(map(is_number, names))
+
+
+def units_below(rows: Sequence[Sequence[str]]) -> int:
+    """How many of the first rows say units or the like: words over numbers and times, in two columns at least."""
+    for count in range(MOST_UNITS, 0, -1):
+        columns = list(zip(*rows, strict=True))
+        verdicts = [_are_units(column[:count], column[count:]) for column in columns]
+        if len(rows) >= count + FEWEST and False not in verdicts and verdicts.count(True) > 1:
+            return count
+    return 0
+
+
+def _are_units(cells: Sequence[str], below: Sequence[str]) -> bool | None:
+    """Whether cells are words over numbers or times; None where a column says nothing, above or below."""
+    below = [cell for cell in below if cell not in EMPTY_CELLS]
+    if not below or not any(cells):
+        return None
+    if not all(is_number(cell) or looks_like_time([cell]) for cell in below):
+        return False
+    return not any(cell in EMPTY_CELLS[1:] or is_number(cell) or looks_like_time([cell]) for cell in cells)
 
 
 def words_on_titles(first: int, last: int, unit: str) -> str:
@@ -84,7 +125,8 @@ def is_data(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     steps = {round(b - a, 9) for a, b in itertools.pairwise(numbers)}
     if not columns or NAMES & {*map(str.lower, names)} or (len(numbers) > 2 and len(steps) == 1 and steps.pop() > 0):
         return False
-    verdicts = [*itertools.starmap(_is_cell, itertools.islice(zip(names, columns, strict=True), WIDE))]
+    told = [pair for pair in zip(names, columns, strict=True) if pair[1].count("") <= MOSTLY_EMPTY * len(below)]
+    verdicts = [*itertools.starmap(_is_cell, told[:COLUMNS])]
     return False not in verdicts and 2 * verdicts.count(True) >= len(verdicts)
 
 

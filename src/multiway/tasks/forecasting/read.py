@@ -289,6 +289,14 @@ def _read_wide(
         if dated:
             findings.add("columns", "note", f"columns {list_some(dated)} hold other times and are left out")
             same += dated
+        remarks = [each.name for each in columns if each.is_remark]
+        if remarks:
+            findings.add("columns", "note", f"columns {list_some(remarks)} hold words in few rows and are left out")
+            same += remarks
+        clocks = [] if time is not None else [each.name for each in columns if each.is_clock]
+        if clocks and len(clocks) + len(same) < len(names):
+            findings.add("columns", "note", f"columns {list_some(clocks)} rise by one step a row and are left out")
+            same += clocks
         empty = [each.name for each in columns if options.missing != "mask" and not each.is_present.any()]
         if empty and len(empty) + len(same) < len(names):
             findings.add("columns", "warning", f"columns {list_some(empty)} hold no value at all and are left out")
