@@ -53,7 +53,7 @@ def measured(name: str, seed: int, epochs: int | None, runs: Path) -> dict[str, 
     before, after = (task.network_in(each.model) for each in (fresh, run))
     test = next(row["value"] for row in run.scores if is_test_accuracy(row, task.own))
     return {
-        "recipe": name,
+        "network": name,
         "network_seed": seed,
         "epochs": config.training.epochs,
         "train_acc": train_accuracy(run, fresh.prepared),

@@ -112,6 +112,7 @@ SPEED = {
     "mutants": "PYTHONPATH=src:tests python -m attacks.mutants --folder FOLDER",
     "formats": "PYTHONPATH=src:tests python -m corpora.formats --out results/formats.jsonl",
     "costs": "python -m benchmarks.costs --out results/costs.jsonl",
+    "weights": "python -m benchmarks.weights --seeds 3 --runs FOLDER --out results/weights.jsonl",
     "series-peers": "python -m benchmarks.series FOLDER ... --out results/series-peers.jsonl",
     "table-peers": "python -m benchmarks.tables development --out results/table-peers.jsonl; and held",
     "grids": "python -m benchmarks.grids --ferret FOLDER --iris FOLDER --out results/grids.jsonl",
