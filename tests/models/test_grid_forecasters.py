@@ -178,3 +178,13 @@ def test_hot_attends_over_channels_where_there_are_several():
     changed = x.clone()
     changed[:, 0, 1, 0, 0] += 1
     assert (model(changed) - model(x))[:, :, 0].abs().min() > 0
+
+
+def test_maps_of_hot_come_with_the_same_corrections():
+    model, x = drawn("hot_grid_forecaster"), frames()
+    found, maps = model.forward_with_maps(x)
+    assert torch.equal(found, model(x)) and len(maps) == len(model.blocks)
+    for block in maps:
+        assert [each.shape for each in block] == [(2, 2, size, size) for size in (5, 2, 4, 6)]
+        for each in block:
+            assert_same(each.sum(-1), torch.ones(each.shape[:-1], dtype=torch.float64))

@@ -22,7 +22,7 @@ from tasks.scans.masks.lesion_files import FAST, write_boxes
 EVERY = settings.TASKS
 TASKS = tuple(name for name in EVERY if name != "grids")
 """Tasks of tables, series, scans, pictures and texts; what holds of these alone says nothing of fields in time."""
-UNEXPLAINED = ("grids", "spectra")
+UNEXPLAINED = ("spectra",)
 """Tasks whose runs neither explain nor compress what they learnt."""
 
 SAVING = {"checkpoint_seconds": 0}

@@ -87,13 +87,20 @@ class GridForecaster(torch_nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """What is to be added to the first forecasts."""
+        return self.spread(self.mix(self.tokens_of(x)))
+
+    def tokens_of(self, x: Tensor) -> Tensor:
+        """Tokens of every field, which know its place in time."""
         config = self.config
         check_sizes(type(self).__name__, x, (config.frames, config.channels + config.features, *config.sizes))
         rows, columns = config.sizes
         tokens = self.embed(F.pad(x, (0, -columns % config.patch_size, 0, -rows % config.patch_size)))
-        step = self.step.view(config.frames, *(1 for _ in tokens.shape[3:]), config.dim)
-        mixed = self.dropout(self.norm(self.mix(tokens + step)))
-        return self.unpack(mixed)[..., :rows, :columns]
+        return tokens + self.step.view(config.frames, *(1 for _ in tokens.shape[3:]), config.dim)
+
+    def spread(self, mixed: Tensor) -> Tensor:
+        """Corrections of cells by the tokens of the fields that are corrected."""
+        rows, columns = self.config.sizes
+        return self.unpack(self.dropout(self.norm(mixed)))[..., :rows, :columns]
 
     def embed(self, x: Tensor) -> Tensor:
         """Tokens of whole squares of cells."""

@@ -7,7 +7,7 @@ from torch import nn as torch_nn
 from torch.nn import functional as F
 
 from multiway import nn
-from multiway.models.blocks import AttentionChoice
+from multiway.models.blocks import AttentionChoice, with_maps
 from multiway.models.grid_forecasters import GridForecaster, GridForecasterConfig
 from multiway.models.registry import register
 
@@ -62,6 +62,11 @@ class HOTGridForecaster(GridForecaster):
         for block in self.blocks:
             tokens = block(tokens)
         return tokens[:, self.config.context :]
+
+    def forward_with_maps(self, x: Tensor) -> tuple[Tensor, list[list[Tensor]]]:
+        """Corrections, and for each block one `(batch, heads, size, size)` map per mode, rows summing to one."""
+        tokens, maps = with_maps(self.blocks, self.tokens_of(x))
+        return self.spread(tokens[:, self.config.context :]), maps
 
     def unpack(self, tokens: Tensor) -> Tensor:
         """Cells of the squares of each channel."""

@@ -8,7 +8,9 @@ from command import outcome, printed
 from multiway.tasks import lifecycle
 from multiway.tasks.grids.bands import find_radii, learn_band, share_held
 from multiway.tasks.grids.config import GridConfig
-from multiway.tasks.grids.model import forecast_fields, list_errors, module_of, shares_of
+from multiway.tasks.grids.floors import forecast_floors
+from multiway.tasks.grids.model import forecast_fields, list_errors, list_held_out, module_of, shares_of
+from multiway.tasks.grids.network import learn_crosswise
 from multiway.tasks.grids.task import TASK
 from tasks.grids.fields import LAND, make_field, write_npz
 from tolerances import LONG32, ROUNDING64
@@ -57,6 +59,53 @@ def test_a_cell_is_measured_without_its_own_error():
     others = [np.sqrt((21 - own + 4 * common) / (2 + 4)) for own in (1, 4, 16)]
     ratios = sorted(size / other for size, other in zip((1, 2, 4), others, strict=True))
     assert [reach[79], reach[9]] == pytest.approx([ratios[2], ratios[0]], rel=ROUNDING64)
+
+
+def test_a_time_that_counts_twice_is_as_two():
+    """Alike but for the spread of the others, which lacks a single one of two."""
+    draw, weights = np.random.default_rng(2), np.array([1.0, 2.0, 3.0]) / 6
+    errors, counts = draw.normal(size=(5, 3)), np.array([0.5, 1.0, 2.0, 1.0, 0.25])
+    errors[1, 2] = np.nan
+    spread, reach = learn_band(errors, weights, counts)
+    known = [(time, cell) for time, cell in np.ndindex(5, 3) if (time, cell) != (1, 2)]
+    total = sum(counts[time] * weights[cell] for time, cell in known)
+    common = sum(counts[time] * weights[cell] * errors[time, cell] ** 2 for time, cell in known) / total
+    ratios = []
+    for time, cell in known:
+        own = [each for each, other in known if other == cell]
+        sums = sum(counts[each] * errors[each, cell] ** 2 for each in own)
+        whole = sum(counts[each] for each in own)
+        assert spread[cell] == pytest.approx(np.sqrt((sums + 4 * common) / (whole + 4)), rel=ROUNDING64)
+        rest = (sums - counts[time] * errors[time, cell] ** 2 + 4 * common) / (whole - counts[time] + 4)
+        ratios.append((abs(errors[time, cell]) / np.sqrt(rest), counts[time] * weights[cell]))
+    held = [sum(share for other, share in ratios if other <= ratio) / total for ratio, _ in ratios]
+    expected = min(ratio for (ratio, _), share in zip(ratios, held, strict=True) if share >= 0.8)
+    assert reach[79] == pytest.approx(expected, rel=ROUNDING64)
+
+
+def test_few_times_that_vary_together_hold_more_with_the_training():
+    """Fields that rise and fall as a whole: five of them say little, and forty stretches of the training more."""
+    draw, weights, held = np.random.default_rng(4), np.ones(30) / 30, np.zeros((2, 2))
+    for _ in range(60):
+        fields = draw.normal(size=(45 + 200, 1)) * (1 + draw.random(30) / 2) + draw.normal(size=(245, 30)) / 4
+        counts = np.append(np.full(40, 4 / 40), np.ones(5))
+        for place, (seen, often) in enumerate(((fields[40:45], None), (fields[:45], counts))):
+            spread, reach = learn_band(seen, weights, often)
+            held[place] += share_held(fields[45:], find_radii(spread[None], reach[None], 80)[0], weights).sum(1)
+    few, more = held[:, 0] / held[:, 1]
+    assert few < 0.77 < more < 0.83
+
+
+def test_the_training_is_forecast_by_floors_that_do_not_know_it(path):
+    grid, shares = TASK.prepare(CONFIG, path), np.full((3, 5), 0.2)
+    found, (start, stop) = list(list_held_out(grid, shares)), grid.borders["train"]
+    fits = learn_crosswise(grid, stop, 3)
+    for lead, errors in enumerate(found, start=1):
+        assert errors.shape == (stop - lead, 14) and start == 0
+        for origin in (0, 37, 110, stop - 1 - lead):
+            said = forecast_floors(fits[origin * 10 // stop], grid.past, np.array([origin]), lead)
+            expected = sum(said[name][0] for name in grid.state.floors) / 5 - grid.values[origin + lead]
+            np.testing.assert_allclose(errors[origin], expected, rtol=ROUNDING64, atol=ROUNDING64)
 
 
 def test_the_scores_count_the_test_values_in_the_bands(run, path):

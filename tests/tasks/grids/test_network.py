@@ -226,6 +226,7 @@ def test_one_that_is_stopped_goes_on_to_the_same_bytes_and_predicts_the_same(pat
     page = tmp_path / "run" / "report.html"
     printed("report", tmp_path / "run")
     assert "network" in page.read_text() and 'id="training"' in page.read_text()
+    assert "Truth, 2006-10-15, level 0" in page.read_text()
 
 
 @pytest.mark.parametrize("name", ["convlstm", "simvp", "fno", "factorised"])
