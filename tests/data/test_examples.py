@@ -1,10 +1,11 @@
 """The small sets that come with the package: the same everywhere, and what a check takes them for."""
 
+import numpy as np
 import pytest
 
 from command import printed
 from multiway import load_example
-from multiway.data.examples import EXAMPLES
+from multiway.data.examples import EXAMPLES, SEA
 from multiway.errors import ConfigError
 
 TASKS = {
@@ -40,6 +41,20 @@ def test_holidays_sell_half_as_much_more():
         load_example("store_plan")["date"].min() - sales["date"].max()
         == load_example("store_plan")["date"].diff().max()
     )
+
+
+def test_the_sea_is_a_grid_with_land_and_seasons(tmp_path):
+    arrays = load_example("sst")
+    sea, land = arrays["sst"], np.isnan(arrays["sst"])
+    assert sea.shape == (54, 9, 72) and (land.any(0) == land.all(0)).all() and 0.25 < land.mean() < 0.27
+    assert 289 < np.nanmin(sea) < np.nanmax(sea) < 305 and arrays["time"][[0, -1]].tolist() == [
+        "2006-04-01",
+        "2010-09-01",
+    ]
+    assert SEA.stat().st_size < 40_000
+    np.savez(tmp_path / "sst.npz", **arrays)
+    said = printed("check", tmp_path / "sst.npz")
+    assert "multiway train grids" in said and "season: 12 steps" in said and "cells without values: 168" in said
 
 
 def test_an_unknown_name_is_refused_with_the_nearest():

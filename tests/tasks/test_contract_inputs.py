@@ -74,7 +74,7 @@ def onto(made, out, other):
     if task not in ("stocks", "language"):
         yield "compress", run, "--rule", ".*=lowrank:rank=1", "--out", out
         yield "compress", run, "--rule", ".*=lowrank:rank=1", "--report", out
-    if task in ("forecast", "stocks"):
+    if task in ("forecast", "stocks", "grids"):
         yield "backtest", run, "--data", data, "--out", out, "--overwrite"
     if task == "forecast":
         yield "anomalies", run, "--data", data, "--out", out, "--overwrite"

@@ -1,6 +1,7 @@
-"""Small data sets that come with the package, made by formulas but for one of public figures."""
+"""Small data sets that come with the package, made by formulas but for two: passengers, and temperatures of the sea."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ PASSENGERS = (
     "508 461 390 432"
 )
 """Passengers of airlines in thousands, January 1949 to December 1960 (Box and Jenkins, 1976, series G)."""
+SEA = Path(__file__).with_name("sst.npz")
+"""Temperatures of the sea by OSTIA in twentieths of a kelvin, 0 on land: monthly means of the Met Office, those of
+`ostia_monthly.nc` in `iris-sample-data` 2.5.2 averaged over squares of 2 x 6 cells (Open Government Licence)."""
 HOLIDAYS = ("01-01", "05-01", "07-04", "11-28", "12-24", "12-25", "12-31")
 STORES, LAST_DAY = ("harbour", "market", "north", "station"), pd.Timestamp("2024-12-31")
 WARM, COLD = ("warm", "lovely", "bright", "moving"), ("dull", "tired", "cold", "loud")
@@ -32,6 +36,7 @@ def load_example(name: str) -> Any:
     patients: a frame with the class `ill`. beats: series of two classes, a row per step. reviews: texts with labels.
     prices: date, ticker and prices of stocks. stories: a list of texts. shapes: images `(count, height, width)` and
     classes. scans: volumes `(count, depth, height, width)` and classes. lesions: such volumes and their masks.
+    sst: arrays by name, monthly temperatures of tropical seas and their axes; `np.savez(path, **arrays)` makes a file.
 
     Raises:
         ConfigError: There is no such set.
@@ -129,6 +134,16 @@ def _balls(draw: Generator, sizes: tuple[int, ...], count: int) -> tuple[Any, An
     return draw.integers(0, 120, masks.shape).astype(np.uint8) + 100 * masks.astype(np.uint8), masks
 
 
+def _sst(_: Generator) -> dict[str, Any]:
+    """Kelvin `(time, lat, lon)`, NaN on land, from April 2006 on."""
+    with np.load(SEA) as stored:
+        kelvin = np.where(stored["twentieths"] > 0, stored["twentieths"] / 20, np.nan)
+        places = {"lat": stored["lat"], "lon": stored["lon"]}
+    months = np.arange("2006-04", "2010-10", dtype="datetime64[M]").astype("datetime64[D]").astype(str)
+    names = {"axes": np.array(["time", "lat", "lon"]), "units": np.array(["K"])}
+    return {"sst": kelvin, "time": months, **places, **names}
+
+
 EXAMPLES: dict[str, Callable[[Generator], Any]] = {
     "air_passengers": _air_passengers,
     "store_sales": _store_sales,
@@ -138,6 +153,7 @@ EXAMPLES: dict[str, Callable[[Generator], Any]] = {
     "reviews": _reviews,
     "prices": _prices,
     "stories": _stories,
+    "sst": _sst,
     "shapes": lambda draw: (_balls(draw, (16, 16), 160)[0], np.tile(["dot", "disc"], 80)),
     "scans": lambda draw: (_balls(draw, (12, 14, 16), 80)[0], np.tile(["small", "large"], 40)),
     "lesions": lambda draw: _balls(draw, (12, 14, 16), 40),

@@ -142,6 +142,12 @@ class NetworkConfig(RunConfig):
         return create_model(self.model_name, **self.network_fields(**set_by_data))
 
 
+def hold_moments(cutoffs: int, step: int) -> None:
+    """Hold a backtest to past moments that there are."""
+    if cutoffs < 1 or step < 1:
+        raise ConfigError(f"backtest: cutoffs and step are at least 1. Got cutoffs={cutoffs}, step={step}.")
+
+
 def percentages(text: str) -> tuple[float, ...]:
     """Split "80,95" into percentages."""
     try:

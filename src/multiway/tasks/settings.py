@@ -29,6 +29,13 @@ class Predict(Config):
     far: Annotated[bool, Flag("Answer what lies far outside the training too.")] = False
 
 
+class PastMoments(Config):
+    """Options of `multiway backtest` where the past is forecast from several moments."""
+
+    cutoffs: Annotated[int | None, Flag("How many past moments to forecast from; 10 if not given.")] = None
+    step: Annotated[int | None, Flag("Steps between them; the horizon if not given.")] = None
+
+
 ConfigT = TypeVar("ConfigT", bound=Config, covariant=True)
 
 

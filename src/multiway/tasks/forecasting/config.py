@@ -24,7 +24,7 @@ from multiway.tasks.options import (
     read_shares,
     starting_from,
 )
-from multiway.tasks.settings import Predict, TaskSettings
+from multiway.tasks.settings import PastMoments, Predict, TaskSettings
 from multiway.training.config import TrainingConfig
 
 Role = Literal["future", "past", "static"]
@@ -518,11 +518,9 @@ class ForecastPredict(Predict):
     ] = None
 
 
-class Backtest(Config):
+class Backtest(PastMoments):
     """Options of `multiway backtest`."""
 
-    cutoffs: Annotated[int | None, Flag("How many past moments to forecast from; 10 if not given.")] = None
-    step: Annotated[int | None, Flag("Steps between them; the horizon if not given.")] = None
     refit: Annotated[
         int | None,
         Flag("every=N refits all but networks before every N-th cutoff, on the rows before it.", read=read_every),

@@ -34,6 +34,7 @@ from multiway.tasks.forecasting.plan import window_ahead
 from multiway.tasks.forecasting.processes import join_frames
 from multiway.tasks.forecasting.refit import bands_for, fit_before
 from multiway.tasks.forecasting.windows import Windows, all_windows, history_of, inputs_of, last_window
+from multiway.tasks.options import hold_moments
 from multiway.tasks.protocol import OURS, Context, Row
 from multiway.tasks.run import Run
 from multiway.terminal import tell
@@ -374,8 +375,7 @@ def _first_rows(run: Run, panel: Panel, cutoffs: Cutoffs, step: int | None, coun
     """First past row of each cutoff's window."""
     if isinstance(cutoffs, int):
         step = run.config.horizon if step is None else step
-        if cutoffs < 1 or step < 1:
-            raise ConfigError(f"backtest: cutoffs and step are at least 1. Got cutoffs={cutoffs}, step={step}.")
+        hold_moments(cutoffs, step)
         counted = np.arange(count - 1, -1, -step)
         if others_in(model_of(run).used()):
             counted = _far_apart(

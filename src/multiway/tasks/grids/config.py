@@ -14,7 +14,7 @@ from multiway.tasks.options import (
     percentages,
     read_seconds,
 )
-from multiway.tasks.settings import Predict, TaskSettings
+from multiway.tasks.settings import PastMoments, Predict, TaskSettings
 from multiway.training.config import TrainingConfig
 
 NONE = "none"
@@ -125,5 +125,5 @@ GRIDS = TaskSettings(
     example="--data sst.nc --target sst",
     config=GridConfig,
     data="check:GRID",
-    uses={"predict": GridPredict},
+    uses={"predict": GridPredict, "backtest": PastMoments},
 )

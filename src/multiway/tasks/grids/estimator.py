@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from multiway.tasks.estimator import Estimator, locate, own_score
+from multiway.tasks.grids.backtest import backtest_frame
 from multiway.tasks.grids.encode import PreparedGrid
 from multiway.tasks.grids.model import forecast_fields, quantiles_of
 from multiway.tasks.grids.writing import as_xarray, in_order
@@ -54,6 +55,13 @@ class GridForecaster(Estimator):
     def evaluate(self, X: Any) -> pd.DataFrame:
         """Every score on another grid, and those of the floors."""
         return self._scores_of(X)
+
+    def backtest(self, X: Any = None, cutoffs: int = 10, *, step: int | None = None) -> pd.DataFrame:
+        """Errors from past times of a grid, or of that of the fit, `cutoff, lead, model, rmse`; see the command."""
+        run = self._run()
+        own = run.prepared is not None and X is None
+        grid: PreparedGrid = run.prepared if own else self._prepared(X)
+        return backtest_frame(run, grid, cutoffs, step)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the root mean squared error over all leads, in the units of the grid."""

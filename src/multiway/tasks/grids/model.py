@@ -12,7 +12,7 @@ from multiway.errors import ConfigError, DataError
 from multiway.tasks.grids.bands import PERCENTAGES, PRIOR, SHOWN, find_radii, learn_band, share_held
 from multiway.tasks.grids.config import GridConfig
 from multiway.tasks.grids.encode import GridState, PreparedGrid
-from multiway.tasks.grids.floors import Fitted, Floats, blend_weights, forecast_floors
+from multiway.tasks.grids.floors import Fitted, Floats, Whole, blend_weights, forecast_floors
 from multiway.tasks.grids.network import (
     Frames,
     build_network,
@@ -142,28 +142,39 @@ def list_errors(module: GridFloors, grid: PreparedGrid, part: str, *, alone: boo
 
     alone: Leave the network out.
     """
-    fitted, past, names = read_floors(dict(module.named_parameters())), grid.past, grid.state.floors
     start, stop = grid.borders[part]
-    first = max(start - len(fitted.damping), 0)
-    network = None if alone else module.correct(grid, np.arange(first, stop - 1), fitted)
+    first = max(start - len(module.numbers("base")), 0)
+    return errors_after(module, grid, np.arange(first, stop - 1), (start, stop), alone=alone)
+
+
+def errors_after(
+    module: GridFloors, grid: PreparedGrid, origins: Whole, part: tuple[int, int], *, alone: bool = False
+) -> Iterator[Floats]:
+    """The same at those times of a part, its first and the one after its last, that are a lead after some origins."""
+    fitted, past, names = read_floors(dict(module.named_parameters())), grid.past, grid.state.floors
+    network = None if alone else module.correct(grid, origins, fitted)
     for lead in range(1, len(fitted.damping) + 1):
-        rows = np.arange(max(start, lead), stop)
+        is_inside = (origins + lead >= part[0]) & (origins + lead < part[1])
+        rows = origins[is_inside] + lead
         found = forecast_floors(fitted, past, rows - lead, lead)
         every = [found[name] for name in names]
         if network is not None:
-            every.append(network[rows - lead - first, lead - 1])
+            every.append(network[is_inside, lead - 1])
         yield np.stack(every, axis=1) - grid.values[rows, None]
+
+
+def multiply(errors: Floats, areas: Floats) -> Floats:
+    """Inner products of errors of candidates at each time, weighted by area; NaN where no cell is known."""
+    weights = np.where(np.isfinite(errors[:, 0]), areas, 0.0)
+    seen = weights.sum(1)
+    scaled = np.nan_to_num(errors) * np.sqrt(weights / np.maximum(seen, 1e-300)[:, None])[:, None]
+    return np.where((seen > 0)[:, None, None], scaled @ scaled.swapaxes(1, 2), np.nan)
 
 
 def measure_errors(module: GridFloors, grid: PreparedGrid, part: str, *, alone: bool = False) -> list[Floats]:
     """Inner products of the candidates' errors at each time and lead, weighted by area over known cells."""
-    products = []
-    for errors in list_errors(module, grid, part, alone=alone):
-        weights = np.where(np.isfinite(errors[:, 0]), grid.weights, 0.0)
-        seen = weights.sum(1)
-        scaled = np.nan_to_num(errors) * np.sqrt(weights / np.maximum(seen, 1e-300)[:, None])[:, None]
-        products.append((scaled @ scaled.swapaxes(1, 2))[seen > 0])
-    return products
+    every = (multiply(errors, grid.weights) for errors in list_errors(module, grid, part, alone=alone))
+    return [products[np.isfinite(products[:, 0, 0])] for products in every]
 
 
 def keep_bands(module: GridFloors, grid: PreparedGrid, shares: Floats) -> None:

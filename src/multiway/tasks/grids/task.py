@@ -12,9 +12,11 @@ from multiway.auditing import AuditReport
 from multiway.auditing.duplicates import by_split, check_duplicates, sample_digest
 from multiway.config import Plain
 from multiway.data.matching import Far, far_columns
+from multiway.data.writing import check_target, write_table
 from multiway.errors import ConfigError, Fix
 from multiway.tasks.answers import Answer
 from multiway.tasks.choice import Choice, choice_of_settings
+from multiway.tasks.grids.backtest import backtest_frame, pool_leads
 from multiway.tasks.grids.bands import SHOWN
 from multiway.tasks.grids.config import GRIDS, GridConfig
 from multiway.tasks.grids.encode import GridState, PreparedGrid, prepare_grid
@@ -188,6 +190,20 @@ def answer_grid(run: Run, data: str | None, out: Path | None, options: Plain) ->
     return Answer(files=(out,), notes=(*told, f"{len(words)} fields from {words[0]} to {words[-1]}:"))
 
 
+def backtest_grid(run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
+    """Errors of forecasts from past times over all leads; those of each lead are written where a path is given."""
+    check_target(out)
+    source = TASK.locate(data) if data else data_of(run)
+    files.add_input(source)
+    prepared = prepare_grid(run.config, source, run.state)
+    frame = backtest_frame(run, prepared, options.get("cutoffs", 10), options.get("step"))
+    if out is not None:
+        write_table(frame, out)
+    rows = pool_leads(frame)
+    chosen = rows if run.answer.name == OURS else rows[rows["model"] == run.answer.name]
+    return Answer(frame=chosen.reset_index(drop=True), files=() if out is None else (out,))
+
+
 def audit_grid(config: GridConfig, run: Run | None = None) -> AuditReport:
     """Whether a field is in two parts, and from which times what is scored was learnt."""
     prepared = prepare_grid(config, TASK.locate(config.data or ""))
@@ -229,5 +245,6 @@ TASK = Task(
     far=find_far,
     far_scored=find_far,
     answer=answer_grid,
+    backtest=backtest_grid,
     explain=write_explanation,
 )
