@@ -24,8 +24,8 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 72_194,
-    "functions": 4_739,
+    "lines": 72_247,
+    "functions": 4_744,
     "files with one reader": 24,
     "participle names": 49,
     "formatter switched off": 2,

@@ -10,6 +10,9 @@ from multiway.data.findings import Findings
 from multiway.data.options import FileOptions
 from multiway.data.sources.tables import load_table
 from multiway.data.targets import read_target
+from multiway.report.text import with_unit
+from multiway.tasks.answers import words_on_units
+from multiway.tasks.forecasting.read import read_panel
 
 
 def german(value, digits=2):
@@ -184,3 +187,28 @@ def test_later_data_may_spell_a_class_otherwise(tmp_path):
             assert read(later, classes=classes)[1] == classes
             np.testing.assert_array_equal(read(later, classes=classes)[0], codes)
     assert read(frames["percent"], classes=None)[1] == ("1 %", "2 %")
+
+
+def test_signs_that_numbers_stand_without_are_known_afterwards(tmp_path):
+    rows = [
+        f"{day:%Y-%m-%d},{value:.0f} €,{value / 3:.1f}%,{value}" for day, value in zip(days(60), level(60), strict=True)
+    ]
+    path = written(tmp_path / "sales.csv", ["date,sales,share,level", *rows])
+    panel = read_panel(path)
+    assert [panel.columns.sign_of(name) for name in ("sales", "share", "level")] == ["€", "%", ""]
+    long = written(
+        tmp_path / "long.csv",
+        [
+            "date,shop,sales",
+            *(f"{day:%Y-%m-%d},{shop},${row + 7}" for shop in "ab" for row, day in enumerate(days(40))),
+        ],
+    )
+    assert read_panel(long).columns.sign_of("b") == "$"
+    table = load_table(path, FileOptions(), Findings(""))
+    assert [table.columns[name].sign for name in table.names] == ["", "€", "%", ""]
+    assert words_on_units({"sales": "€", "share": "%", "level": ""}) == (
+        "Numbers of 'sales' are in €.",
+        "Numbers of 'share' are in percent.",
+    )
+    sizes = [with_unit(47.19, sign) for sign in ("", "€", "$", "%")]
+    assert sizes == ["47.2", "47.2\u202f€", "$47.2", "47.2 percentage points"]

@@ -79,6 +79,7 @@ class Samples(Generic[InputsT]):
     target: Positions in `classes`, `UNKNOWN` where nobody knows, or numbers; None where there are none.
     classes: None where targets are numbers.
     target_name: The column that the target came from.
+    target_sign: The currency or percent sign without which numbers of the target are read.
     columns: Names along the last axis of the inputs, or of their columns.
     groups: What each sample belongs to, such as a patient: a group stays in one split.
     keys: Equal for copies, which stay in one split as well.
@@ -99,6 +100,7 @@ class Samples(Generic[InputsT]):
     target: NDArray[Any] | None = None
     classes: tuple[str, ...] | None = None
     target_name: str | None = None
+    target_sign: str = ""
     columns: tuple[str, ...] = ()
     groups: tuple[str, ...] | None = None
     keys: tuple[str, ...] | None = None

@@ -30,16 +30,23 @@ class ForecastPanel:
     lines: Forecast `(horizon,)` per model.
     actual: What happened, `(horizon,)`, NaN where missing; `None` where nobody knows yet.
     bands: Lower and upper `(horizon,)` per level in percent, {80: (low, high)}.
+    sign: Of the unit, a currency or percent.
     """
 
     name: str
     times: pd.Index
     lines: Mapping[str, npt.ArrayLike]
     group: str = "Forecast"
+    sign: str = ""
     history_times: pd.Index | None = None
     history: npt.ArrayLike = ()
     actual: npt.ArrayLike | None = None
     bands: Mapping[float, tuple[npt.ArrayLike, npt.ArrayLike]] = field(default_factory=dict)
+
+    @property
+    def head(self) -> str:
+        """The variate with its unit."""
+        return f"{self.name}, {self.sign}" if self.sign else self.name
 
 
 class Group(NamedTuple):
@@ -78,7 +85,7 @@ def _group(name: str, panels: Sequence[ForecastPanel], colours: Mapping[str, int
     return Group(
         title=name,
         span=_span(shown[0].times),
-        panels=[(panel.name, replace(item, label_width=width)) for panel, item in zip(shown, drawings, strict=True)],
+        panels=[(panel.head, replace(item, label_width=width)) for panel, item in zip(shown, drawings, strict=True)],
         note=f"The first {len(shown)} of {len(panels)} series are drawn."
         if len(panels) > len(shown) + len(others)
         else "",
@@ -98,7 +105,7 @@ def _spark(panel: ForecastPanel) -> tuple[str, Markup]:
     step = -(-len(whole) // SPARK_POINTS)
     parts = [("actual", slice(0, len(history), step)), ("s0", slice(max(len(history) - 1, 0), None, step))]
     paths = [charts.curve_path(at[part], heights[part], style, SPARK) for style, part in parts]
-    return panel.name, Markup().join(paths)
+    return panel.head, Markup().join(paths)
 
 
 def _span(times: pd.Index) -> str:
@@ -133,7 +140,7 @@ def _drawing(panel: ForecastPanel, colours: Mapping[str, int]) -> charts.Drawing
         [*np.array(stamps_in_words(times[0]))[kept], *stamps_in_words(times[1])],
         scale_of([known, *panel.lines.values(), *itertools.chain(*panel.bands.values())]),
         axis_ticks(times, across, 4),
-        describes=f"{text.name(panel.name)}, {_span(panel.times)}",
+        describes=f"{text.name(panel.head)}, {_span(panel.times)}",
         bands=bands,
         most=4,
         height=150,

@@ -83,6 +83,14 @@ def figure(value: float) -> str:
     return number(value, min(decimals, 9))
 
 
+def with_unit(value: float, sign: str) -> str:
+    """Write an error with three digits and the sign of its unit; one of shares is in percentage points."""
+    size = figure(value)
+    if sign == "%":
+        return f"{size} percentage points"
+    return f"{size}{_NARROW_SPACE}{sign}" if sign == "€" else f"{sign}{size}"
+
+
 def with_sign(value: float, decimals: int) -> str:
     """Write a difference with its sign."""
     return ("+" if value > 0 else "") + number(value, decimals)

@@ -1,6 +1,7 @@
 """What predict, explain and backtest give back: data, files, and what a user reads; the command line prints it."""
 
 import dataclasses
+import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
@@ -15,6 +16,8 @@ from multiway.files import atomic_folder
 from multiway.training.stored import Sha256
 
 PREDICTIONS = "predictions.parquet"
+MOST_UNITS = 5
+"""Columns whose units are said."""
 """The table of what comes after the data of a training, in its run."""
 
 
@@ -114,6 +117,12 @@ def join_own_columns(own: pd.DataFrame, answers: pd.DataFrame) -> tuple[pd.DataF
     frame = pd.concat([own, answers.rename(columns=renamed)], axis=1)
     note = f"the data have columns {list_some(taken)}, so the answers stand in {list_some(renamed.values())}"
     return frame, (note,) if taken else ()
+
+
+def words_on_units(signs: Mapping[str, str]) -> tuple[str, ...]:
+    """What the numbers of columns are in, by the sign without which they are read; of many columns the first."""
+    some = itertools.islice(((name, sign) for name, sign in signs.items() if sign), MOST_UNITS)
+    return tuple(f"Numbers of '{quote(name)}' are in {sign if sign != '%' else 'percent'}." for name, sign in some)
 
 
 def write_answer(frame: pd.DataFrame, out: Path | None, notes: Sequence[str] = ()) -> Answer:

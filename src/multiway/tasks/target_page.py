@@ -114,7 +114,8 @@ def target_headline(subject: pages.Subject, run: Run) -> str:
     alone = float((test["label"] - known).abs().mean())
     side = "better" if off < alone else "worse"
     rival = f"; {text.percent(100 * abs(1 - off / alone), 0)} {side} than the mean alone" if alone else ""
-    return f"{text.sentence_case(name)} is off by {text.figure(off)} on average{rival}."
+    size = text.with_unit(off, getattr(run.state, "target_sign", ""))
+    return f"{text.sentence_case(name)} is off by {size} on average{rival}."
 
 
 def _always(run: Run) -> str:

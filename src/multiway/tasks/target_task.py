@@ -19,7 +19,7 @@ from multiway.data.scaling import Scaler
 from multiway.data.splitting import check_splits, folds
 from multiway.errors import MultiwayError
 from multiway.tasks import targets
-from multiway.tasks.answers import Answer, join_own_columns, write_answer
+from multiway.tasks.answers import Answer, join_own_columns, words_on_units, write_answer
 from multiway.tasks.choice import Evidence
 from multiway.tasks.declarations import Encoding
 from multiway.tasks.protocol import NETWORK, SPLITS, Context, State, Task, choose_by
@@ -192,7 +192,8 @@ def answer_targets(
         answer_samples(run.for_prediction, later.encoded), run.state.classes, threshold_of(run)
     )
     frame, notes = join_own_columns(own_columns(run.config, source, later.raw), answers)
-    return write_answer(frame, out, (*later.notes, *far, *notes))
+    units = words_on_units({getattr(run.state, "target_name", ""): getattr(run.state, "target_sign", "")})
+    return write_answer(frame, out, (*later.notes, *far, *notes, *units))
 
 
 def answer_samples(run: Run, samples: Samples[Tensor]) -> NDArray[np.float64]:

@@ -203,6 +203,15 @@ class Column:
             return self.cells
         return self.text if isinstance(self.text, pd.Series) else self.text.to_pandas()
 
+    @property
+    def sign(self) -> str:
+        """The currency or percent sign that every cell has and numbers stand without; empty where there is none."""
+        if not isinstance(self.text, pd.Series) or not self.holds_numbers:
+            return ""
+        present = self.text.dropna()
+        found = re.search(f"[{SIGNS}]", str(present.iloc[0])) if len(present) else None
+        return "" if found is None else found[0]
+
     @functools.cached_property
     def is_numeric(self) -> bool:
         """Whether it was read as numbers."""

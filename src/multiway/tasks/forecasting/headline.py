@@ -108,24 +108,23 @@ def _season_in_words(frequency: str | None, season: int) -> str:
 
 def headline(run: Run) -> str:
     """How far the forecasts are off in the units of the file, and how much better that is than a trivial one."""
-    worth, span = worth_of(run), span_of(run.state.frequency)
+    worth, span, columns = worth_of(run), span_of(run.state.frequency), run.state.columns
     if len(worth.errors) > 1 and run.facts["layout"] != "long":
         relative = worth.errors / worth.trivial.where(worth.trivial > 0)
         gain, worst = float(1 - relative.mean()), str(_in_deviations(run, worth).idxmax())
         return (
             f"Over {len(worth.errors)} series, errors are {text.percent(100 * abs(gain), 0)} "
             f"{'smaller' if gain >= 0 else 'larger'} than those of {worth.words}; the worst, {text.name(worst)}, "
-            f"is off by {text.figure(float(worth.errors[worst]))} {_each(span)}."
+            f"is off by {text.with_unit(float(worth.errors[worst]), columns.sign_of(worst))} {_each(span)}."
         )
     off, other = float(worth.errors.mean()), float(worth.trivial.mean())
     name = text.name(worth.errors.index[0]) if len(worth.errors) == 1 else f"each of {len(worth.errors):,} series"
     gain = 100 * (1 - off / other) if other else 0.0
     side = "better" if gain > 0 else "worse"
     better = "no better than" if abs(gain) < 0.5 else f"{text.percent(abs(gain), 0)} {side} than"
-    unit = f" {text.name(run.state.columns.value)}" if run.state.columns.value not in (None, "value", "y") else ""
-    return (
-        f"The forecast of {name} is off by {text.figure(off)}{unit} {_each(span)} on average; {better} {worth.words}."
-    )
+    unit = f" {text.name(columns.value)}" if columns.value not in (None, "value", "y") else ""
+    size = text.with_unit(off, columns.sign_of(worth.errors.index[0]))
+    return f"The forecast of {name} is off by {size}{unit} {_each(span)} on average; {better} {worth.words}."
 
 
 def _in_deviations(run: Run, worth: Worth) -> pd.Series:
@@ -160,6 +159,7 @@ def _panels(
     return [
         ForecastPanel(
             name=name,
+            sign=run.state.columns.sign_of(name),
             times=times,
             group=group,
             history_times=history.times,
@@ -193,8 +193,8 @@ def error_table(run: Run, order: Sequence[str]) -> Table | None:
     rows = [
         [
             name,
-            text.figure(float(worth.errors[name])),
-            text.figure(float(worth.trivial[name])),
+            text.with_unit(float(worth.errors[name]), run.state.columns.sign_of(name)),
+            text.with_unit(float(worth.trivial[name]), run.state.columns.sign_of(name)),
             f"{text.with_sign(float(gain), 0)}\u202f%" if np.isfinite(gain := worth.gains[name]) else text.MISSING,
         ]
         for name in order[:MOST_ROWS]

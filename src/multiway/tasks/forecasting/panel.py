@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pydantic import Field
 
 from multiway.config import Config
 from multiway.data.findings import list_some
@@ -34,6 +35,12 @@ class Columns(Config):
     """Of the times, where it has a name and is not UTC: hours of the day are those of its clocks."""
     made: tuple[str, ...] = ()
     """Those of them that the table itself has no name for, as where an index or a header holds the times."""
+    signs: dict[str, str] = Field(default_factory=dict)
+    """The currency or percent sign without which numbers of a column are read."""
+
+    def sign_of(self, series: str) -> str:
+        """That of a series: of its column, or of the column of values."""
+        return self.signs.get(series if self.value is None else self.value, "")
 
     def rename(self, frame: pd.DataFrame) -> pd.DataFrame:
         """An answer by the names of the table: of the columns that name series, of times, and of values.

@@ -201,6 +201,8 @@ def _read(
     covariates = _read_covariates(table, roles, time, times, long, draft, ahead)
     seen, ids = column_names(source), () if long is None else long.ids
     value = None if long is None else long.value
+    measured = draft.names if value is None else (value,)
+    signs = {name: sign for name in measured if name in table.texts and (sign := table.columns[name].sign)}
     return Panel(
         values=draft.values,
         times=draft.times,
@@ -216,6 +218,7 @@ def _read(
             value=value,
             day_first=day_first,
             zone=zone_of(draft.times),
+            signs=signs,
             made=tuple(name for name in (time, *ids, value) if name is not None and name not in seen) if seen else (),
         ),
         covariates=covariates,

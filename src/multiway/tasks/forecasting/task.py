@@ -23,7 +23,7 @@ from multiway.errors import ConfigError, DataError, Fix, MultiwayError, warn
 from multiway.explain import save_explanation
 from multiway.metrics.quantiles import TENTHS
 from multiway.models.weighed_forecasts import WeighedForecasts
-from multiway.tasks.answers import Answer, KeptAnswer, write_answer
+from multiway.tasks.answers import Answer, KeptAnswer, words_on_units, write_answer
 from multiway.tasks.choice import Choice
 from multiway.tasks.forecasting import encode, forecasts, refit, scores
 from multiway.tasks.forecasting.anomalies import LEVEL, score_values
@@ -394,6 +394,8 @@ def answer_data(run: Run, data: str | None, out: Path | None, options: Row) -> A
     panel = _panel(run, data)
     told = run.check_far(panel, panel.source, far=(far := bool(options.get("far"))))
     told = (*told, *words_on_ended(panel, run.state.targets, run.config.horizon, run.config.lookback))
+    columns = run.state.columns
+    told += words_on_units({columns.value or name: columns.sign_of(name) for name in run.state.targets})
     plan = read_plan(run, panel, options.get("future_data"), far=far)
     frame = forecast_table(run, panel, plan, **{name: each for name, each in options.items() if name in OF_TABLE})
     return write_answer(frame, out, told if _is_own(run) or not run.config.levels else (*told, NO_BANDS))

@@ -121,6 +121,8 @@ class TableState(Config):
     """Columns of words, likewise."""
     target_name: str
     """The column to predict."""
+    target_sign: str = ""
+    """The currency or percent sign without which its numbers are read."""
     classes: tuple[str, ...] | None
     """Names of the target's classes; None where it is a number."""
     medians: Floats
@@ -164,6 +166,7 @@ class TableState(Config):
             numbers=cells.of_numbers,
             categories=cells.of_words,
             target_name=rows.target_name or "",
+            target_sign=rows.target_sign,
             classes=rows.classes,
             medians=medians,
             indicated=tuple(map(int, np.flatnonzero(missing.any(0)))),

@@ -97,6 +97,7 @@ def read_rows(
         target=values if values is None or classes is None else values.astype(np.int64),
         classes=classes,
         target_name=target,
+        target_sign="" if target is None or classes is not None else raw.columns[target].sign,
         columns=cells.names,
         groups=groups,
         times=times,
