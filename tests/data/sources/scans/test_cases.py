@@ -1,5 +1,6 @@
 """Tables, datalists and folders of scans as cases: labels, patients, splits, and grids that agree."""
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 from data.sources.scans import scans
 from multiway.data.findings import Findings
 from multiway.data.options import VolumeSplit
+from multiway.data.sources.scans.bodies import find_body
+from multiway.data.sources.scans.cases import _hash_of
 from multiway.data.sources.scans.listing import case_names
 from multiway.data.sources.scans.loading import check_listed, read_cases
 from multiway.data.splitting import split
@@ -293,3 +296,11 @@ def test_numbers_as_labels_of_a_datalist_are_those_of_a_table(tmp_path):
     (tmp_path / "list.json").write_text(json.dumps(content))
     one, other = read_cases(tmp_path / "cases.csv"), read_cases(tmp_path / "list.json")
     assert one.classes == other.classes == ("9", "10") and one.labels.tolist() == other.labels.tolist()
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float64])
+def test_a_digest_is_of_the_values_whatever_their_order_in_memory(dtype):
+    values = np.random.default_rng(0).integers(0, 9, (2, 67, 13, 11)).astype(dtype)
+    plainly = hashlib.sha256(f"{values.shape}{values.dtype.kind}".encode() + values.tobytes()).digest()
+    assert _hash_of(values) == _hash_of(np.asfortranarray(values)) == plainly
+    np.testing.assert_array_equal(find_body(values), find_body(np.asfortranarray(values)))

@@ -41,7 +41,7 @@ def find_body(values: Array) -> NDArray[np.bool_]:
 
     Otsu (1979): the level that parts the histogram into two classes whose means differ most, weighted by their sizes.
     """
-    inside = np.zeros(values.shape[1:], np.bool_)
+    inside = np.zeros_like(values[0], np.bool_)  # in the order of the values in memory
     slowest = max(
         range(inside.ndim), key=lambda axis: abs(values.strides[axis + 1])
     )  # a plane at a time: no second copy
