@@ -93,6 +93,13 @@ def test_the_seconds_of_a_race_are_of_the_budget(staged, grid):
     assert settled.config.training.epochs == 16 and "16 of 99 are trained" in settled.notes[-1]
 
 
+def test_a_race_that_took_the_whole_budget_leaves_no_network(staged, grid):
+    seconds = iter([0.0, 61.0])
+    staged(dict.fromkeys(NETWORKS, 1.0), dict.fromkeys(NETWORKS, 1.0))
+    settled = settle_network(CONFIG.replace(budget=50.0), grid, 0.0, clock=seconds.__next__)
+    assert settled.config.model == {"name": "none"} and "none is trained" in settled.notes[0]
+
+
 @pytest.mark.parametrize("model", [{**SMALL, "rank": 2}, {**SMALL, "name": "hot_grid_forecaster"}])
 def test_fields_of_one_network_name_it(staged, grid, model):
     trained = staged(dict.fromkeys(NETWORKS, 1.0), dict.fromkeys(NETWORKS, 1.0))

@@ -50,7 +50,8 @@ def settle_network(
         config, told = race(config, state, samples, budget, progress=progress, clock=clock)
         notes.append(told)
     epoch, wanted = time_epoch(config, state, samples, clock), config.training.epochs_of(len(samples.training))
-    epochs = min(wanted, int(SPARE * (budget - clock() + begun) / epoch))
+    left = max(budget - (clock() - begun), 0.0)  # the race may take longer than it was meant to
+    epochs = min(wanted, int(SPARE * left / epoch))
     told = f"The budget of the network is {budget:g} s, and an epoch takes {epoch:.2g} s"
     if not epochs:
         return Settled(config.replace(model={"name": NONE}, budget=None), state, (f"{told}: none is trained.",))
