@@ -24,7 +24,7 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 72_252,
+    "lines": 72_253,
     "functions": 4_744,
     "files with one reader": 24,
     "participle names": 49,
