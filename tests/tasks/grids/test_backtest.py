@@ -85,6 +85,12 @@ def test_the_past_is_forecast_from_the_command_line_and_from_python(path, tmp_pa
     pd.testing.assert_frame_equal(loaded, table, rtol=LONG32)
     alone = printed("backtest", tmp_path / "run", "--cutoffs", 2, "--model", "damped")
     assert alone.count("damped persistence  ") == 2 and "climatology" not in alone
+    whole = printed(
+        "backtest", tmp_path / "run", "--cutoffs", 15
+    )  # from the times 14, 17, ... 56; the test begins at 48
+    assert (
+        "11 of 15 cutoffs lie before the test, which begins at 2005-01-15." in whole and "before the test" not in said
+    )
     code, out, err = outcome("backtest", tmp_path / "run", "--cutoffs", 0)
     assert (code, out) == (2, "") and "cutoffs" in err
 

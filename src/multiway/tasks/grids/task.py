@@ -201,7 +201,16 @@ def backtest_grid(run: Run, data: str | None, out: Path | None, options: Plain) 
         write_table(frame, out)
     rows = pool_leads(frame)
     chosen = rows if run.answer.name == OURS else rows[rows["model"] == run.answer.name]
-    return Answer(frame=chosen.reset_index(drop=True), files=() if out is None else (out,))
+    notes = flattering(run, prepared.cube.times.words(), frame["cutoff"].unique().tolist())
+    return Answer(frame=chosen.reset_index(drop=True), files=() if out is None else (out,), notes=notes)
+
+
+def flattering(run: Run, times: Sequence[str], cutoffs: Sequence[str]) -> list[str]:
+    """A line on the cutoffs after which come times that were learnt from."""
+    first = run.facts["splits"]["test"]["first"]
+    early = [cutoff for cutoff in cutoffs if first in times and times.index(cutoff) + 1 < times.index(first)]
+    line = f"{len(early)} of {len(cutoffs)} cutoffs lie before the test, which begins at {first}. Errors there are too low:"
+    return [f"{line} models were fitted on what followed."] if early else []
 
 
 def audit_grid(config: GridConfig, run: Run | None = None) -> AuditReport:
