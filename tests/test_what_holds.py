@@ -3,6 +3,7 @@
 import functools
 import re
 import shlex
+import statistics
 from collections import Counter
 from pathlib import Path
 
@@ -49,6 +50,7 @@ from multiway.workflows.recipe import Recipe, load_recipe
 from multiway_papers import reproducible_names
 from multiway_papers.cells import recipe_names, table_names
 from multiway_papers.printed import Printing, published_tables
+from multiway_papers.verdicts import difference_of_means
 from networks import config_of, network_of
 from reproduced import reproduced, settings_apart
 from tasks.tiny import TINY
@@ -420,3 +422,31 @@ def check_commands(*fields):
     cells = {name: command for command in made for name in reproduced(command)}
     assert cells.keys() == {name for pair in pairs_of(claim) for name in (pair.row, pair.against) if name in ROWS}
     assert all(settings_apart(command, name, ROWS[name]) == {} for name, command in cells.items())
+
+
+def test_what_is_said_of_weights_follows_from_their_rows():
+    """The interval over seeds of what NdLinear has more of than the dense network."""
+    rows = read_rows(ROOT / "results" / "weights.jsonl")
+
+    def more(value):
+        found = [
+            [value(row) for row in rows if row["network"] == f"image-cifar10-{kind}"] for kind in ("ndlinear", "linear")
+        ]
+        assert [len(values) for values in found] == [3, 3]
+        ours, theirs = (Printing(statistics.fmean(each), statistics.stdev(each), 3, 16) for each in found)
+        return difference_of_means(ours, theirs)
+
+    said = {claim.claim: claim.says for claim in CLAIMS if "benchmarks.weights" in (claim.command or "")}
+    assert said["Weights of NdLinear are nearly Gaussian"] == HOLDS
+    assert more(lambda row: row["hidden_from_normal_after"]).high < 0
+    assert said["They make the weights of the next layer Gaussian and its picture wider"] == HOLDS
+    assert more(lambda row: row["head_from_normal_after"]).high < 0 < more(lambda row: row["head_width_after"]).low
+    assert said["They move more in training than dense ones"] == UNDECIDED
+    assert (
+        more(lambda row: row["hidden_moved"]).high
+        < 0
+        < more(lambda row: row["hidden_moved"] * row["hidden_width_before"]).low
+    )
+    assert said["It overfits less than a dense layer"] == UNDECIDED
+    gap = more(lambda row: row["train_acc"] - row["test_acc"])
+    assert gap.low < 0 < gap.high and len(said) == 4

@@ -209,8 +209,8 @@ def flattering(run: Run, times: Sequence[str], cutoffs: Sequence[str]) -> list[s
     """A line on the cutoffs after which come times that were learnt from."""
     first = run.facts["splits"]["test"]["first"]
     early = [cutoff for cutoff in cutoffs if first in times and times.index(cutoff) + 1 < times.index(first)]
-    line = f"{len(early)} of {len(cutoffs)} cutoffs lie before the test, which begins at {first}. Errors there are too low:"
-    return [f"{line} models were fitted on what followed."] if early else []
+    where = f"{len(early)} of {len(cutoffs)} cutoffs lie before the test, which begins at {first}."
+    return [f"{where} Errors there are too low: models were fitted on what followed."] if early else []
 
 
 def audit_grid(config: GridConfig, run: Run | None = None) -> AuditReport:
