@@ -24,8 +24,8 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 72_253,
-    "functions": 4_744,
+    "lines": 72_262,
+    "functions": 4_745,
     "files with one reader": 24,
     "participle names": 49,
     "formatter switched off": 2,
