@@ -655,7 +655,7 @@ SOUND: dict[str, tuple[tuple[str, Maker], ...]] = {
         ("a budget", known_ahead(budget)),
         ("two shops", two_shops),
         ("spare parts", spares),
-        ("tides", tides),
+        ("tide computed years ahead", tides),
     ),
     "text": (
         ("apostrophes of both", said(mixed_apostrophes)),

@@ -40,7 +40,7 @@ def test_arguments_are_the_settings_of_the_task(name):
     assert [*parameters] == [*estimator.places, "settings", "progress"] and known.keys() == estimator.places.keys()
     for argument, setting in known.items():
         assert f"    {argument}: {setting.help}" in estimator.__doc__ and not hasattr(estimator, argument)
-        assert parameters[argument].default == estimator.usual.get(argument, setting.usual)
+        assert parameters[argument].default == setting.usual
 
 
 class Shares(Classifier):

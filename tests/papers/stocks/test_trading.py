@@ -131,7 +131,7 @@ def test_texts_of_the_evening_before_are_owned_up_to(run):
     [
         (["--top", "0.7"], "the share at either end must be above 0 and at most 0.5. Got top=0.7"),
         (["--cost-bps", "-3"], "the cost must be from 0 to below 10000 basis points. Got cost_bps=-3"),
-        (["--cutoffs", "3"], "--cutoffs is for forecast, not for stocks"),
+        (["--cutoffs", "3"], "--cutoffs is for forecast and grids, not for stocks"),
         (["--data", "nowhere.csv"], "nowhere.csv"),
     ],
 )

@@ -72,7 +72,10 @@ def is_of_logger(lines: Sequence[str], separators: Sequence[str]) -> bool:
     separator = max(separators, key=lambda mark: lines[0].count(mark) if lines else 0)
     if len(lines) < FEWEST or separator not in lines[1]:
         return False
-    first, names, *below = csv.reader([f"{line}\n" for line in lines], delimiter=separator)
+    rows = list(csv.reader([f"{line}\n" for line in lines], delimiter=separator))
+    if len(rows) < len(lines):  # a quotation mark that is not closed, which is said elsewhere
+        return False
+    first, names, *below = rows
     are_even = len(first) != len(names) > 1 and all(len(row) == len(names) for row in below[:-1])
     has_numbers = any(map(is_number, below[-2]))
     return are_even and has_numbers and all(names) and not any(map(is_number, names))
