@@ -24,7 +24,7 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 72_265,
+    "lines": 72_264,
     "functions": 4_745,
     "files with one reader": 24,
     "participle names": 49,

@@ -96,9 +96,8 @@ class NdLinear(nn.Module):
         bounds = self._bounds()
         for weight, bound in zip(self.weights, bounds, strict=True):
             nn.init.uniform_(weight, -bound, bound)
-            if self.init == "variance" and not weight.is_meta:  # whose norm would take the import of torch's compiler
-                # every term is scaled to the norm that such entries have on average
-                with torch.no_grad():
+            if self.init == "variance" and not weight.is_meta:  # on meta a norm would import torch's compiler
+                with torch.no_grad():  # every term is scaled to the norm that such entries have on average
                     norms = weight.norm(dim=(-2, -1), keepdim=True).clamp_min(torch.finfo(weight.dtype).tiny)
                     weight.mul_(bound / math.sqrt(3) * math.sqrt(weight.shape[-1] * weight.shape[-2]) / norms)
         for bias, bound in zip(self.biases, bounds, strict=False):

@@ -16,9 +16,9 @@ from multiway.files import atomic_folder
 from multiway.training.stored import Sha256
 
 PREDICTIONS = "predictions.parquet"
+"""The table of what comes after the data of a training, in its run."""
 MOST_UNITS = 5
 """Columns whose units are said."""
-"""The table of what comes after the data of a training, in its run."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
