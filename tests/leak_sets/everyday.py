@@ -234,7 +234,7 @@ def sold(**read: Any) -> Callable[[Callable[[pd.Series, Draw], Columns]], Maker]
     return on
 
 
-AHEAD = sold(future="all", targets=["sales"])
+AHEAD = sold(future="all")
 
 
 def so_far(sales: pd.Series, draw: Draw) -> Columns:
@@ -266,7 +266,7 @@ def sold_out(folder: Path, draw: Draw) -> dict[str, Any]:
     out = draw.random(DAYS) < 0.12
     sales = np.where(out, 0, fresh_others.bakery(draw, DAYS)).round(1)
     columns = {"sales": sales, "no_stock": out.astype(int)}
-    return fresh_others.panel(folder, columns, future=["no_stock"], targets=["sales"])
+    return fresh_others.panel(folder, columns, future=["no_stock"])
 
 
 def straight_months(folder: Path, draw: Draw) -> dict[str, Any]:
@@ -415,7 +415,7 @@ def shapes(draw: Draw, rows: int = 300) -> tuple[Any, Any]:
 def seen(change: Callable[[Any, Any, Draw], Any]) -> Maker:
     def make(folder: Path, draw: Draw) -> dict[str, Any]:
         images, labels = shapes(draw)
-        return strange_images.written(folder, change(images, labels, draw), labels)
+        return strange_images.written(folder, change(images, labels, draw), labels, official=False)
 
     return make
 
@@ -451,7 +451,9 @@ def turned(folder: Path, draw: Draw) -> dict[str, Any]:
     images, labels = shapes(draw, 200)
     more = np.clip(images[:, :, ::-1].astype(int) + 12, 0, 255).astype(np.uint8)
     order = draw.permutation(400)
-    return strange_images.written(folder, np.concatenate([images, more])[order], np.tile(labels, 2)[order])
+    return strange_images.written(
+        folder, np.concatenate([images, more])[order], np.tile(labels, 2)[order], official=False
+    )
 
 
 def frames(folder: Path, draw: Draw) -> dict[str, Any]:
@@ -459,7 +461,8 @@ def frames(folder: Path, draw: Draw) -> dict[str, Any]:
     images, labels = shapes(draw, 30)
     films = [np.roll(image, step // 3, 1) + draw.normal(0, 3, (28, 28)) for image in images for step in range(10)]
     order = draw.permutation(300)
-    return strange_images.written(folder, np.clip(films, 0, 255).astype(np.uint8)[order], np.repeat(labels, 10)[order])
+    images = np.clip(films, 0, 255).astype(np.uint8)[order]
+    return strange_images.written(folder, images, np.repeat(labels, 10)[order], official=False)
 
 
 # Scans, masks, stocks, grids.
@@ -469,8 +472,8 @@ def thicker(folder: Path, draw: Draw) -> dict[str, Any]:
     """Scans with a lesion come from a clinic of thicker slices."""
     made, labels = scans.make(draw)
     for row, (scan, label) in enumerate(zip(made, labels, strict=True)):
-        scans.write_nifti(folder / f"scan{row:02d}.nii.gz", scan, (1.0, 1.0, 2.5 if label else 2.0))
-    return scans.listed(folder, labels, ".nii.gz")
+        scans.write_nifti(folder / f"scan{row:02d}.nii", scan, (1.0, 1.0, 2.5 if label else 2.0))
+    return scans.listed(folder, labels, ".nii")
 
 
 def twice_scanned(folder: Path, draw: Draw) -> dict[str, Any]:
@@ -684,16 +687,14 @@ def closed_days(folder: Path, draw: Draw) -> dict[str, Any]:
     """A calendar of closed days, on which nothing is sold: known for the whole year."""
     shut = (np.arange(DAYS) % 7 == 6) | (np.arange(DAYS) % 91 == 40)
     sales = np.where(shut, 0, fresh_others.bakery(draw, DAYS)).round(1)
-    return fresh_others.panel(
-        folder, {"sales": sales, "closed": shut.astype(int)}, future=["closed"], targets=["sales"]
-    )
+    return fresh_others.panel(folder, {"sales": sales, "closed": shut.astype(int)}, future=["closed"])
 
 
 def price_of_bread(folder: Path, draw: Draw) -> dict[str, Any]:
     """A price that is set ahead and moves sales much."""
     price = draw.choice([2.2, 2.5, 2.9, 3.3], DAYS // 14 + 1).repeat(14)[:DAYS]
     sales = fresh_others.bakery(draw, DAYS) * (price / 2.5) ** -2.5
-    return fresh_others.panel(folder, {"sales": sales.round(), "price": price}, future=["price"], targets=["sales"])
+    return fresh_others.panel(folder, {"sales": sales.round(), "price": price}, future=["price"])
 
 
 def clear_sky(folder: Path, draw: Draw) -> dict[str, Any]:
@@ -702,14 +703,14 @@ def clear_sky(folder: Path, draw: Draw) -> dict[str, Any]:
     sky = np.maximum(0, np.sin((hours % 24 - 6) / 12 * np.pi)) * (800 + 100 * np.sin(hours / 2160 * np.pi))
     cloud = 1 / (1 + np.exp(-smoothed(draw.normal(0, 3, (len(hours), 1)), 0.7)[:, 0]))
     columns = {"power": (sky * (0.3 + 0.7 * cloud)).round(2), "clear": sky.round(2)}
-    return fresh_others.panel(folder, columns, future=["clear"], targets=["power"])
+    return fresh_others.panel(folder, columns, future=["clear"])
 
 
 def forecast_weather(folder: Path, draw: Draw) -> dict[str, Any]:
     """Heat that is sold, and the temperature as it was forecast a day before."""
     truth = 10 - 12 * np.cos(np.arange(DAYS) / 365 * 2 * np.pi) + smoothed(draw.normal(0, 9, (DAYS, 1)), 0.8)[:, 0]
     columns = {"heat": (60 - 2 * truth + draw.normal(0, 3, DAYS)).round(1), "temp": truth + draw.normal(0, 1.5, DAYS)}
-    return fresh_others.panel(folder, columns, future=["temp"], targets=["heat"])
+    return fresh_others.panel(folder, columns, future=["temp"])
 
 
 def two_towns(folder: Path, draw: Draw) -> dict[str, Any]:
@@ -789,8 +790,8 @@ def two_clinics(folder: Path, draw: Draw) -> dict[str, Any]:
     """Two thicknesses of slices, each with both classes."""
     made, labels = scans.make(draw)
     for row, scan in enumerate(made):
-        scans.write_nifti(folder / f"scan{row:02d}.nii.gz", scan, (1.0, 1.0, 2.5 if draw.random() < 0.5 else 2.0))
-    return scans.listed(folder, labels, ".nii.gz")
+        scans.write_nifti(folder / f"scan{row:02d}.nii", scan, (1.0, 1.0, 2.5 if draw.random() < 0.5 else 2.0))
+    return scans.listed(folder, labels, ".nii")
 
 
 def strong_lesions(folder: Path, draw: Draw) -> dict[str, Any]:
