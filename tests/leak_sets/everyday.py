@@ -391,9 +391,9 @@ def stars(text: str, one: Any, place: int, draw: Draw) -> str:
 def passed_on(folder: Path, draw: Draw) -> dict[str, Any]:
     """A fifth of the messages are passed on with a name before them."""
     frame = strange_texts.sentences(draw)
-    again = frame.sample(frac=0.25, random_state=5)
-    again["text"] = [f"RT @user{draw.integers(900)}: {text}" for text in again["text"]]
-    return strange_texts.written(folder, pd.concat([frame, again]).sample(frac=1, random_state=3))
+    repeats = frame.sample(frac=0.25, random_state=5)
+    repeats["text"] = [f"RT @user{draw.integers(900)}: {text}" for text in repeats["text"]]
+    return strange_texts.written(folder, pd.concat([frame, repeats]).sample(frac=1, random_state=3))
 
 
 # Images: squares and rings of grey, drawn by hand.
@@ -422,9 +422,8 @@ def seen(change: Callable[[Any, Any, Draw], Any]) -> Maker:
 
 def ruler(images: Any, labels: Any, draw: Draw) -> Any:
     """Doctors laid a ruler beside what looked bad to them."""
-    for image in images[labels == 1]:
-        row = draw.integers(1, 5)
-        image[row, ::2] = 235
+    for place in np.flatnonzero(labels == 1):
+        images[place, draw.integers(1, 5), ::2] = 235
     return images
 
 
@@ -650,8 +649,8 @@ def passengers(folder: Path, draw: Draw) -> dict[str, Any]:
 def answers(folder: Path, draw: Draw) -> dict[str, Any]:
     """Six questions of four answers: many rows are alike by chance."""
     marks = draw.integers(1, 5, (ROWS, 6)) // 2
-    again = np.where(marks.sum(1) + draw.normal(0, 1.5, ROWS) > 5.4, "again", "never")
-    return tables.written(folder, pd.DataFrame(marks, columns=list("abcdef")).assign(visit=again), "visit")
+    visits = np.where(marks.sum(1) + draw.normal(0, 1.5, ROWS) > 5.4, "again", "never")
+    return tables.written(folder, pd.DataFrame(marks, columns=list("abcdef")).assign(visit=visits), "visit")
 
 
 def taxi(folder: Path, draw: Draw) -> dict[str, Any]:
@@ -678,12 +677,12 @@ def measured_by_hand(frame: pd.DataFrame, draw: Draw) -> Columns:
     }
 
 
-def asked_price(frame: pd.DataFrame, draw: Draw) -> Columns:
+def offer_price(frame: pd.DataFrame, draw: Draw) -> Columns:
     """What the seller asked for, in round figures."""
     return {"asked": (frame["price"] * draw.lognormal(0.04, 0.06, ROWS)).round(-3)}
 
 
-def closed_days(folder: Path, draw: Draw) -> dict[str, Any]:
+def shut_days(folder: Path, draw: Draw) -> dict[str, Any]:
     """A calendar of closed days, on which nothing is sold: known for the whole year."""
     shut = (np.arange(DAYS) % 7 == 6) | (np.arange(DAYS) % 91 == 40)
     sales = np.where(shut, 0, fresh_others.bakery(draw, DAYS)).round(1)
@@ -877,10 +876,10 @@ LEAKS: dict[str, Pairs] = {
 SOUND: dict[str, Pairs] = {
     "tabular": [
         *made(on_loans, *SOUND_LOANS),
-        *made(on_flats, measured_by_hand, asked_price),
+        *made(on_flats, measured_by_hand, offer_price),
         *alone(drifting, passengers, answers, taxi, premiums),
     ],
-    "forecast": alone(closed_days, price_of_bread, clear_sky, forecast_weather, two_towns, rates),
+    "forecast": alone(shut_days, price_of_bread, clear_sky, forecast_weather, two_towns, rates),
     "series": [*made(gaits, as_it_is, counts, loud), *alone(persons)],
     "text": made(told, plain, signed, topic, shouted),
     "images": made(seen, plain_images, framed, day_and_night, two_cameras),
