@@ -152,7 +152,9 @@ class VisionTransformer(torch_nn.Module):
         self.dropout = nn.Dropout(config.embedding_dropout)
         self.blocks = torch_nn.ModuleList(_block(config) for _ in range(config.num_blocks))
         self.norm = torch_nn.LayerNorm(dim)
-        self.head = _head(config)
+        seen = (*config.grid, config.dim) if config.pooling == "grid" else (config.dim,)
+        classes = (*[1] * (len(seen) - 1), config.num_classes)
+        self.head = build_layer(config.head, seen, classes, rank=config.head_rank)
         self.distill_head = torch_nn.Linear(dim, config.num_classes) if config.distill_token else None
         self.reset_parameters()
 
@@ -229,12 +231,6 @@ def _block(config: VisionTransformerConfig) -> TransformerBlock:
         return TransformerBlock(config.dim, config.block)
     mixing = TokenMixing(config.num_tokens, config.dim, config.block)
     return TransformerBlock(config.dim, config.block, feed_forward=mixing)
-
-
-def _head(config: VisionTransformerConfig) -> torch_nn.Module:
-    seen = (*config.grid, config.dim) if config.pooling == "grid" else (config.dim,)
-    classes = (*[1] * (len(seen) - 1), config.num_classes)
-    return build_layer(config.head, seen, classes, rank=config.head_rank)
 
 
 register("vision_transformer", VisionTransformer)
