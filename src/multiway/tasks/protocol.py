@@ -211,10 +211,10 @@ def no_facts(*given: object) -> Plain:
 def refuse(words: str) -> Callable[..., Any]:
     """What a task without such an answer says; `{}` is its name."""
 
-    def refused(run: Run, *given: object) -> Any:
+    def refusal(run: Run, *given: object) -> Any:
         raise ConfigError(words.format(run.task.name))
 
-    return refused
+    return refusal
 
 
 NO_SAMPLE = refuse("compress: runs of {} give no sample. Use multiway.compress.plan in Python.")
