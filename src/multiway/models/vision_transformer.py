@@ -50,17 +50,6 @@ class VisionTransformerConfig(Config):
     """Map to the classes; for the grid (rows, columns, dim) to (1, 1, classes) (section 3.4)."""
     head_rank: int | None = Field(None, gt=0)
 
-    @classmethod
-    def paper(cls, dim: int = 200) -> dict[str, Any]:
-        """Fields of a published student: 1.68 million parameters with 200 features and three blocks (figure 18)."""
-        pair = {"layer": "nd_linear", "sizes": (dim, 1), "hidden": (dim, 1)}
-        return _published(dim, pair)
-
-    @classmethod
-    def naive(cls) -> dict[str, Any]:
-        """Fields of the published student of dense layers: 500 features, 5.12 million parameters in three blocks."""
-        return _published(500, {"hidden": (512,)})
-
     @property
     def grid(self) -> tuple[int, int]:
         """Patches down and across."""
@@ -114,11 +103,6 @@ class VisionTransformerConfig(Config):
         for name in ("patches", "head"):
             check_rank(getattr(self, name), getattr(self, f"{name}_rank"), f"{name}_rank")
         return self
-
-
-def _published(dim: int, feed_forward: dict[str, Any]) -> dict[str, Any]:
-    block = {"num_heads": 8, "head_dim": 64, "feed_forward": feed_forward}
-    return {"resize": 224, "patch_size": 16, "dim": dim, "num_blocks": 3, "block": block}
 
 
 class VisionTransformer(torch_nn.Module):
@@ -234,5 +218,3 @@ def _block(config: VisionTransformerConfig) -> TransformerBlock:
 
 
 register("vision_transformer", VisionTransformer)
-register("vision_transformer_paper", VisionTransformer, **VisionTransformerConfig.paper())
-register("vision_transformer_naive", VisionTransformer, **VisionTransformerConfig.naive())
