@@ -25,7 +25,7 @@ from multiway.tasks.scores import words_of
 from multiway.tasks.settings import settings_of
 from report_pages import Page
 from tasks.finished import SEED, finished, stopped
-from tasks.tiny import EVERY, TASKS, TINY, UNEXPLAINED
+from tasks.tiny import EVERY, OUT, TINY, UNEXPLAINED
 from tolerances import ROUNDING32
 
 CLOCKS = ("manifest.json", "preprocessing.json", "metrics.jsonl", "page.json")
@@ -116,7 +116,7 @@ def test_an_explanation_of_changed_data_is_refused_or_rests_on_none(made, tmp_pa
     assert usual[0] == 0 or made.tiny.task in UNEXPLAINED
 
 
-@of_two("made", TASKS)
+@of_two("made", EVERY)
 def test_a_run_that_was_stopped_and_killed_ends_with_the_same_bytes(made, tmp_path, tmp_path_factory, monkeypatch):
     fit_fewer(monkeypatch)
     before = stopped(made.tiny.task, tmp_path_factory)
@@ -245,13 +245,13 @@ def test_later_data_that_lacks_what_training_saw_is_refused(made, tmp_path):
     assert not out.exists()
 
 
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", EVERY)
 def test_the_help_of_a_task_shows_its_options_with_their_defaults(name, monkeypatch):
     monkeypatch.setenv("COLUMNS", "300")
     text = printed("train", name, "--help")
     shown = set(re.findall(r"--([a-z][a-z-]*)", text))
     own = {option.name.replace("_", "-"): option for option in settings_of(name).options if "train" in option.commands}
-    every = {option.name.replace("_", "-") for task in TASKS for option in settings_of(task).options}
+    every = {option.name.replace("_", "-") for task in EVERY for option in settings_of(task).options}
     assert own.keys() <= shown and not shown & (every - own.keys())
     usual = task_of(name).config.parse({}).plain()
     for flag, option in own.items():
@@ -292,7 +292,7 @@ def test_bad_data_leaves_nothing_behind(tiny, tmp_path):
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@of_two("made", TASKS)
+@of_two("made", EVERY, "grids")
 def test_a_run_is_compressed_by_every_layer_and_recovers_towards_itself(made, tmp_path, monkeypatch):
     """The smaller run is saved, loaded and used, as any other; its network has lower ranks and the same data."""
     show_fewer(monkeypatch)
@@ -304,5 +304,5 @@ def test_a_run_is_compressed_by_every_layer_and_recovers_towards_itself(made, tm
     sizes = [sum(each.numel() for each in run.model.parameters()) for run in (before, after)]
     assert swaps and sizes[1] < sizes[0]
     assert after.facts["recovery"]["distil"]
-    printed("predict", small, "--data", made.tiny.data, "--out", tmp_path / "answer.csv")
-    assert list(tmp_path.glob("answer*"))
+    printed("predict", small, "--data", made.tiny.data, "--out", tmp_path / OUT.get(made.tiny.task, "out.csv"))
+    assert list(tmp_path.glob(OUT.get(made.tiny.task, "out.csv")))

@@ -24,6 +24,8 @@ TASKS = tuple(name for name in EVERY if name != "grids")
 """Tasks of tables, series, scans, pictures and texts; what holds of these alone says nothing of fields in time."""
 UNEXPLAINED = ("spectra",)
 """Tasks whose runs neither explain nor compress what they learnt."""
+OUT = {"segment": "masks", "grids": "out.npz"}
+"""What `predict` writes where that is no table."""
 
 SAVING = {"checkpoint_seconds": 0}
 """A state after every step, so that a kill at any of them has one to go on from."""

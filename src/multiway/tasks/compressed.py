@@ -78,7 +78,7 @@ def _smaller(run: Run, plan: compress.Plan, out: Path, recovery: Recovery | None
         run.model.to("cpu").eval()
         run.facts["recovery"] = {**scores, "recovered": network_score(run), **recovery._asdict()}
     run.facts |= costs_of(run)
-    if NETWORK in run.answer.shares:
+    if run.answer.shares.keys() & {NETWORK, run.task.own}:
         run.answer = choose_answer(run, refit=False)
     finish(run)
     run.facts["parameters"] = parameters_of(run, run.models)
