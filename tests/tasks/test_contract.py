@@ -25,7 +25,7 @@ from multiway.tasks.scores import words_of
 from multiway.tasks.settings import settings_of
 from report_pages import Page
 from tasks.finished import SEED, finished, stopped
-from tasks.tiny import EVERY, OUT, TINY, UNEXPLAINED
+from tasks.tiny import OUT, TASKS, TINY, UNEXPLAINED
 from tolerances import ROUNDING32
 
 CLOCKS = ("manifest.json", "preprocessing.json", "metrics.jsonl", "page.json")
@@ -35,12 +35,12 @@ ALWAYS = {"forecast": {"network", "ridge", "naive", "seasonal_naive"}}
 SECTIONS = {"data-check", "scores", "training", "environment"}
 
 
-@pytest.fixture(scope="session", params=EVERY)
+@pytest.fixture(scope="session", params=TASKS)
 def made(request, tmp_path_factory):
     return finished(request.param, tmp_path_factory)
 
 
-@pytest.fixture(params=EVERY)
+@pytest.fixture(params=TASKS)
 def tiny(request, tmp_path):
     folder = tmp_path / "data"
     folder.mkdir()
@@ -83,7 +83,7 @@ def test_the_chart_of_the_training_marks_the_epoch_whose_weights_were_kept(made)
     assert len({row["epoch"] for row in rows}) > 1
 
 
-@of_two("tiny", EVERY, "images")
+@of_two("tiny", TASKS, "images")
 def test_changed_data_is_refused_when_a_run_goes_on(tiny, tmp_path, monkeypatch):
     stop_after(monkeypatch, 1)
     assert outcome(*tiny.train(tmp_path / "run"))[0] == 1
@@ -95,7 +95,7 @@ def test_changed_data_is_refused_when_a_run_goes_on(tiny, tmp_path, monkeypatch)
             path.write_bytes(content)
 
 
-@of_two("made", EVERY, "images", "stocks")
+@of_two("made", TASKS, "images", "stocks")
 def test_an_explanation_of_changed_data_is_refused_or_rests_on_none(made, tmp_path):
     """What stands in the run is said as it was; what needs the data says that they are others."""
     shutil.copytree(made.tiny.data.parent, tmp_path / "kept", ignore=shutil.ignore_patterns("run", "*.html"))
@@ -116,7 +116,7 @@ def test_an_explanation_of_changed_data_is_refused_or_rests_on_none(made, tmp_pa
     assert usual[0] == 0 or made.tiny.task in UNEXPLAINED
 
 
-@of_two("made", EVERY)
+@of_two("made", TASKS)
 def test_a_run_that_was_stopped_and_killed_ends_with_the_same_bytes(made, tmp_path, tmp_path_factory, monkeypatch):
     fit_fewer(monkeypatch)
     before = stopped(made.tiny.task, tmp_path_factory)
@@ -245,13 +245,13 @@ def test_later_data_that_lacks_what_training_saw_is_refused(made, tmp_path):
     assert not out.exists()
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", TASKS)
 def test_the_help_of_a_task_shows_its_options_with_their_defaults(name, monkeypatch):
     monkeypatch.setenv("COLUMNS", "300")
     text = printed("train", name, "--help")
     shown = set(re.findall(r"--([a-z][a-z-]*)", text))
     own = {option.name.replace("_", "-"): option for option in settings_of(name).options if "train" in option.commands}
-    every = {option.name.replace("_", "-") for task in EVERY for option in settings_of(task).options}
+    every = {option.name.replace("_", "-") for task in TASKS for option in settings_of(task).options}
     assert own.keys() <= shown and not shown & (every - own.keys())
     usual = task_of(name).config.parse({}).plain()
     for flag, option in own.items():
@@ -292,7 +292,7 @@ def test_bad_data_leaves_nothing_behind(tiny, tmp_path):
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@of_two("made", EVERY, "grids")
+@of_two("made", TASKS, "grids")
 def test_a_run_is_compressed_by_every_layer_and_recovers_towards_itself(made, tmp_path, monkeypatch):
     """The smaller run is saved, loaded and used, as any other; its network has lower ranks and the same data."""
     show_fewer(monkeypatch)
