@@ -24,8 +24,8 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 72_308,
-    "functions": 4_751,
+    "lines": 72_361,
+    "functions": 4_755,
     "files with one reader": 24,
     "participle names": 49,
     "formatter switched off": 2,
