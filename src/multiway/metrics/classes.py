@@ -126,12 +126,6 @@ def f1(
     return float(2 * both / counted) if counted else None
 
 
-def mean_f1(labels: Labels, probabilities: Probabilities) -> float | None:
-    """Mean of the F1 of both classes; None where either neither occurs nor is predicted."""
-    values, _ = _f1_of_classes(labels, probabilities)
-    return float(values.mean()) if len(values) == 2 else None
-
-
 def mcc(labels: Labels, probabilities: Probabilities) -> float | None:
     """Matthews correlation of two classes; None where all labels or all predictions are the same."""
     table = confusion_matrix(labels, predicted_classes(probabilities), 2).astype(float)
@@ -151,23 +145,6 @@ def top_accuracy(labels: Labels, probabilities: Probabilities, most: int = 5) ->
 def hard_auc(labels: Labels, probabilities: Probabilities) -> float | None:
     """AUC of the predicted classes in place of their probabilities: of two classes, the balanced accuracy."""
     return auc(labels, np.eye(probabilities.shape[1])[predicted_classes(probabilities)])
-
-
-def over_batches(
-    metric: Callable[[Labels, NDArray[np.float64]], float | None],
-    labels: Labels,
-    scores: NDArray[np.float64],
-    units: NDArray[Any],
-    size: int,
-) -> float:
-    """Mean of a metric over batches of `size` consecutive units, by their units; where it is undefined it counts 0.
-
-    Training loops log this. It depends on how cases are batched: of few cases a batch it is not what all cases have.
-    """
-    known, places = np.unique(units, return_inverse=True)
-    batches = places // size
-    values = [metric(labels[batches == each], scores[batches == each]) or 0.0 for each in range(batches.max() + 1)]
-    return float(np.average(values, weights=np.bincount(np.arange(len(known)) // size)))
 
 
 def _mean_over_classes(probabilities: Probabilities, share_of: Callable[[int], float | None]) -> float | None:

@@ -300,7 +300,8 @@ class TfidfLogistic(Solved):
         penalties: Sequence[float] = OF_WORDS,
     ) -> Facts:
         """Learn gains and weights; the penalty is that of the lowest validation loss."""
-        self.gain.copy_(1 + torch.log((1 + len(ids)) / (1 + self._texts_with_each(ids))))
+        texts_with_each = torch.stack([(part > 0).double().sum(0) for part in self._counts(ids)]).sum(0)
+        self.gain.copy_(1 + torch.log((1 + len(ids)) / (1 + texts_with_each)))
         self.gain[:KNOWN] = 0
         return choose_logistic(self, self.features(ids), labels, self.features(held_ids), held_labels, penalties)
 
@@ -315,9 +316,6 @@ class TfidfLogistic(Solved):
     def forward(self, ids: Tensor) -> Tensor:
         """Logits of the classes."""
         return F.linear(self.features(ids.cpu()).to(self.weight.device), self.weight, self.bias)
-
-    def _texts_with_each(self, ids: Tensor) -> Tensor:
-        return torch.stack([(part > 0).double().sum(0) for part in self._counts(ids)]).sum(0)
 
     def _counts(self, ids: Tensor) -> Iterator[Tensor]:
         """How often each text holds each word, some texts at a time; padding and unknown words do not count."""

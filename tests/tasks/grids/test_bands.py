@@ -99,7 +99,7 @@ def test_few_times_that_vary_together_hold_more_with_the_training():
 def test_the_training_is_forecast_by_floors_that_do_not_know_it(path):
     grid, shares = TASK.prepare(CONFIG, path), np.full((3, 5), 0.2)
     found, (start, stop) = list(list_held_out(grid, shares)), grid.borders["train"]
-    fits = learn_crosswise(grid, stop, 3)
+    fits = learn_crosswise(grid)
     for lead, errors in enumerate(found, start=1):
         assert errors.shape == (stop - lead, 14) and start == 0
         for origin in (0, 37, 110, stop - 1 - lead):

@@ -1,6 +1,7 @@
 """A grid as the floors take it: cells side by side, their weights, phases and parts; and what a run keeps of it."""
 
 import dataclasses
+import functools
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +17,7 @@ from multiway.errors import DataError, Fix
 from multiway.tasks.declarations import SPLITS
 from multiway.tasks.grids.config import GridConfig
 from multiway.tasks.grids.cube import Axis, Cube, find_flaws, read_cube
-from multiway.tasks.grids.floors import FLOORS, Floats, History, Whole, carry
+from multiway.tasks.grids.floors import FLOORS, Fitted, Floats, History, Whole, carry, fit_floors
 from multiway.tasks.grids.times import Step
 from multiway.tasks.kind import name_arrays
 
@@ -128,6 +129,26 @@ class PreparedGrid:
     def past(self) -> History:
         """What forecasts see."""
         return History(carry(self.values, self.context), self.phases, self.weights)
+
+    @property
+    def horizon(self) -> int:
+        """Times to forecast."""
+        return len(self.phases) - len(self.values)
+
+    def learn(self, values: Floats) -> Fitted:
+        """What the floors know of the first times, whose values are given."""
+        how = {"period": self.state.period, "horizon": self.horizon, "modes": self.state.modes}
+        return fit_floors(values, self.phases[: len(values)], self.weights, **how)
+
+    @property
+    def is_split(self) -> bool:
+        """Whether a training is to learn from it; a later grid is one part as a whole."""
+        return self.borders["train"][1] <= self.borders["validation"][0]
+
+    @functools.cached_property
+    def early(self) -> Fitted:
+        """What the floors know of the training times: all that validation may be forecast with."""
+        return self.learn(self.values[: self.borders["train"][1]])
 
 
 def read_sound(config: GridConfig, source: object) -> tuple[Cube, tuple[str, ...]]:

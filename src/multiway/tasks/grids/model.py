@@ -20,7 +20,6 @@ from multiway.tasks.grids.network import (
     find_scales,
     frames_of,
     learn_crosswise,
-    learn_floors,
     list_candidates,
 )
 from multiway.tasks.options import hold_levels
@@ -29,6 +28,8 @@ from multiway.tasks.run import Run
 
 LEAST = 0.005
 """Share from which on a floor is named."""
+MOST = 16
+"""Times of validation, evenly spread, that a network is shown."""
 
 
 class GridFloors(nn.Module):
@@ -55,10 +56,15 @@ class GridFloors(nn.Module):
         for name, shape in sizes.items():
             self.register_parameter(name, nn.Parameter(torch.zeros(shape), requires_grad=False))
 
-    def fit(self, grid: PreparedGrid, stop: int, horizon: int) -> None:
+    def fit(self, grid: PreparedGrid, stop: int) -> None:
         """Learn from the first times of a grid, in place."""
-        for name, values in learn_floors(grid, grid.values[:stop], horizon)._asdict().items():
+        for name, values in grid.learn(grid.values[:stop])._asdict().items():
             self.keep(name, values)
+
+    @property
+    def floors(self) -> Fitted:
+        """What the floors know."""
+        return read_floors(dict(self.named_parameters()))
 
     def keep(self, name: str, values: Floats) -> None:
         """Take what was learnt under a name."""
@@ -89,22 +95,28 @@ class Samples(NamedTuple):
 
 
 def learn_start(module: GridFloors, grid: PreparedGrid) -> GridFloors:
-    """Learn what a network starts from: the floors, the blend of them that validation prefers, and the scales."""
-    stop, horizon = grid.borders["train"][1], len(module.numbers("damping"))
-    module.fit(grid, stop, horizon)
+    """Learn what a network starts from: the blend of floors that validation prefers, and the scales."""
     products = measure_errors(module, grid, "validation", alone=True)
     module.keep("base", np.stack([blend_weights(each) for each in products]))
-    module.keep("scales", find_scales(grid, stop, read_floors(dict(module.named_parameters()))))
+    module.keep("scales", find_scales(grid))
     return module
 
 
 def samples_of(module: GridFloors, grid: PreparedGrid) -> Samples:
     """Samples of a network: what the floors leave of the training times, which those do not know, and of validation."""
-    stop, base, scales = grid.borders["train"][1], module.numbers("base"), module.numbers("scales")
+    base, scales = module.numbers("base"), module.numbers("scales")
     return Samples(
-        frames_of(grid, "train", learn_crosswise(grid, stop, len(base)), base, scales),
-        frames_of(grid, "validation", [read_floors(dict(module.named_parameters()))], base, scales),
+        frames_of(grid, "train", learn_crosswise(grid), base, scales),
+        frames_of(grid, "validation", [grid.early], base, scales),
     )
+
+
+def spread_frames(run: Run, grid: PreparedGrid) -> Frames:
+    """Samples of validation that a network is shown, evenly spread, the last among them."""
+    module, (start, stop) = module_of(run), grid.borders["validation"]
+    origins = np.unique(np.linspace(max(start - grid.horizon, 0), stop - 2, MOST).astype(int))
+    own = {"base": module.numbers("base"), "scales": module.numbers("scales")}
+    return Frames(grid=grid, floors=[grid.early], origins=origins, part=(start, stop), **own)
 
 
 def read_floors(tensors: dict[str, Tensor]) -> Fitted:
@@ -140,18 +152,27 @@ class Measured(NamedTuple):
 def list_errors(module: GridFloors, grid: PreparedGrid, part: str, *, alone: bool = False) -> Iterator[Floats]:
     """By lead, errors of the candidates at each time of a part, `(times, candidates, cells)`; NaN of what is unknown.
 
+    Validation is forecast with what the training times say, even where more was learnt since.
+
     alone: Leave the network out.
     """
     start, stop = grid.borders[part]
-    first = max(start - len(module.numbers("base")), 0)
-    return errors_after(module, grid, np.arange(first, stop - 1), (start, stop), alone=alone)
+    origins = np.arange(max(start - grid.horizon, 0), stop - 1)
+    fitted = grid.early if part == "validation" and grid.is_split else module.floors
+    return errors_after(module, fitted, grid, origins, (start, stop), alone=alone)
 
 
 def errors_after(
-    module: GridFloors, grid: PreparedGrid, origins: Whole, part: tuple[int, int], *, alone: bool = False
+    module: GridFloors,
+    fitted: Fitted,
+    grid: PreparedGrid,
+    origins: Whole,
+    part: tuple[int, int],
+    *,
+    alone: bool = False,
 ) -> Iterator[Floats]:
     """The same at those times of a part, its first and the one after its last, that are a lead after some origins."""
-    fitted, past, names = read_floors(dict(module.named_parameters())), grid.past, grid.state.floors
+    past, names = grid.past, grid.state.floors
     network = None if alone else module.correct(grid, origins, fitted)
     for lead in range(1, len(fitted.damping) + 1):
         is_inside = (origins + lead >= part[0]) & (origins + lead < part[1])
@@ -196,7 +217,7 @@ def keep_bands(module: GridFloors, grid: PreparedGrid, shares: Floats) -> None:
 def list_held_out(grid: PreparedGrid, shares: Floats) -> Iterator[Floats]:
     """By lead, errors of a blend of floors in the training, `(times, cells)`: of each stretch by the others."""
     stop = grid.borders["train"][1]
-    fits, past = learn_crosswise(grid, stop, len(shares)), grid.past
+    fits, past = learn_crosswise(grid), grid.past
     for lead, weights in enumerate(shares, start=1):
         rows, parts = np.arange(lead, stop), []
         for place, fitted in enumerate(fits):

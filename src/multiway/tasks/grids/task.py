@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
+from torch import nn
 
 from multiway import files
 from multiway.auditing import AuditReport
@@ -16,6 +17,7 @@ from multiway.data.writing import check_target, write_table
 from multiway.errors import ConfigError, Fix
 from multiway.tasks.answers import Answer
 from multiway.tasks.choice import Choice, choice_of_settings
+from multiway.tasks.fitting import nearing
 from multiway.tasks.grids.backtest import backtest_frame, pool_leads
 from multiway.tasks.grids.bands import SHOWN
 from multiway.tasks.grids.config import GRIDS, GridConfig
@@ -36,8 +38,9 @@ from multiway.tasks.grids.model import (
     quantiles_of,
     samples_of,
     shares_of,
+    spread_frames,
 )
-from multiway.tasks.grids.network import learn_floors, list_candidates, weigh_error
+from multiway.tasks.grids.network import list_candidates, weigh_error
 from multiway.tasks.grids.settling import settle_network
 from multiway.tasks.grids.writing import FIELDS, write_fields
 from multiway.tasks.lifecycle import data_of
@@ -48,14 +51,14 @@ from multiway.training import train
 
 
 def fit_model(run: Run, name: str, prepared: PreparedGrid, context: Context) -> Fitted:
-    """Learn the floors from the training times, then the network: to correct the blend that validation prefers."""
+    """Learn from the training times to correct the blend of floors that validation prefers."""
     module = learn_start(module_of(run), prepared)
     if module.network is None:
         return {"modes": run.state.modes, "period": run.state.period, "cells": prepared.values.shape[1]}
     samples = samples_of(module, prepared)
     return train(
         module.network,
-        weigh_error,
+        weigh_error if context.teacher is None else nearing(context.teacher, weigh_error),
         samples.training,
         samples.validation,
         run.config.training,
@@ -91,13 +94,13 @@ def pool(errors: Floats) -> float:
 
 def refit_floors(run: Run, prepared: PreparedGrid, context: Context) -> None:
     """Learn the floors again from all times before the test, once the choice is made."""
-    module_of(run).fit(prepared, prepared.borders["validation"][1], run.config.horizon)
+    module_of(run).fit(prepared, prepared.borders["validation"][1])
 
 
 def learn_all(run: Run, prepared: PreparedGrid) -> dict[str, torch.Tensor]:
     """What the floors know of all times, those of the test too: for forecasts beyond them alone, and for no score."""
-    fitted = learn_floors(prepared, prepared.values, run.config.horizon)
-    return {name: torch.from_numpy(each).float() for name, each in fitted._asdict().items()}
+    learnt = prepared.learn(prepared.values)._asdict()
+    return {name: torch.from_numpy(each).float() for name, each in learnt.items()}
 
 
 def predict_split(run: Run, prepared: PreparedGrid, split: str) -> Measured:
@@ -172,6 +175,20 @@ def check_stored(run: Run) -> None:
     found = {name: each.shape for name, each in run.calibration.items()}
     if own != found:
         raise ValueError(f"floors of {found} in place of {own}")
+
+
+def swappable_part(model: nn.Module) -> nn.Module:
+    """The network; floors stay as they are."""
+    assert isinstance(model, GridFloors)
+    if model.network is None:
+        raise ConfigError("compress: the run has no network to compress. Train one (", Fix("model.name", AUTO), ").")
+    return model.network
+
+
+def sample_inputs(run: Run, prepared: PreparedGrid) -> tuple[torch.Tensor | None, ...]:
+    """Validation inputs of the network, evenly spread."""
+    frames = spread_frames(run, prepared)
+    return (frames.gather(torch.arange(len(frames)))["inputs"],)
 
 
 def answer_grid(run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
@@ -256,4 +273,6 @@ TASK = Task(
     answer=answer_grid,
     backtest=backtest_grid,
     explain=write_explanation,
+    network_in=swappable_part,
+    sample=sample_inputs,
 )
