@@ -74,6 +74,8 @@ def find_recordings(table: RawTable, kinds: Mapping[str, Kind]) -> Recordings | 
     numbers = [name for name, kind in kinds.items() if kind == "number"]
     for time in numbers:
         steps = table.columns[time].values
+        if not np.isfinite(steps).all():
+            continue
         starts = np.flatnonzero(np.append(True, ~(np.diff(steps) > 0)))
         is_counter = steps[0] in (0, 1) and bool((steps[starts] == steps[0]).all())
         if not is_counter or len(starts) < FEWEST or len(steps) < SHORTEST * len(starts):

@@ -69,7 +69,7 @@ def parts_of_times(table: RawTable) -> list[str]:
     own = {plain_name(name): name for name in reversed(table.names)}
     if table.names[:2] == ["0", "1"]:
         return _parts_without_names(table)
-    if all(map(re.fullmatch, SHORT[:3], map(str.lower, table.names))):
+    if all(map(re.fullmatch, SHORT[:3], map(str.lower, table.names))) or list(table.names[:2]) == ["yyyy", "mm"]:
         pairs = zip(SHORT, map(str.lower, table.names), strict=False)
         return table.names[: sum(1 for _ in itertools.takewhile(lambda pair: re.fullmatch(*pair), pairs))]
     if not own.keys() & {PARTS[0], *CLOCKS}:

@@ -49,12 +49,12 @@ MANY_POINTED = 10
 MONEY = "$£¥₹"
 """Signs of which nobody writes three decimals; a litre of fuel costs 1,659 €."""
 NOTHING = (
-    r"\.{1,3}|…|\*+|\?+|MM?|(?::( [a-z]{1,2})?)|[nN][./]?[aAdDeE]\.?"
+    r"\.{1,3}|…|-{2,}|\*+|\?+|MM?|(?::( [a-z]{1,2})?)|[nN][./]?[aAdDeE]\.?"
     r"|(?i:missing|no data|not available|unavailable|unknown)"
 )
 """Marks of a missing value among numbers; a hyphen may be a zero."""
-FLAGGED = r"([+-]?\d[\d.,]*) +([bcdefnprsuz]{1,2})"
-"""A number and what statistical offices say of it: that it is provisional, estimated, or of another series before."""
+FLAGGED = r"([+-]?\d[\d.,]*) *((?<= )[bcdefnprsuz]{1,2}|[*#])"
+"""A number and what offices say of it: that it is provisional, estimated, or of another series before."""
 WRITTEN = rf"[{SIGNS}(+-]*\s*\.?\d[\d.,]*(?:[eE][+-]?\d+)?\s*[{SIGNS})]*"
 """A number with its separators and signs."""
 SIGNED = rf"(\()?([+-]?)([{SIGNS}]?)\s*([+-]?)(\d[\d.,]*|\.\d+)\s*([{SIGNS}]?)(\))?"
@@ -299,6 +299,12 @@ def read_signed_numbers(frame: pd.DataFrame, spelling: Spelling, findings: Findi
         cells, rows = distinct_cells(column)
         text = cells.astype("string").str.strip()
         text = text[text.notna() & ~text.isin(EMPTY_CELLS)]
+        flags = text.str.extract(f"^{FLAGGED}$")
+        if flags[1].notna().any():
+            text = flags[0].fillna(text)
+            cells = text.reindex(cells.index)
+            changed[str(name)] = cells.take(rows).set_axis(column.index)
+            flagged[str(name)] = sorted(flags[1].dropna().unique())
         is_nothing = text.str.fullmatch(NOTHING)
         others = text[~is_nothing]
         if is_nothing.any() and len(others) and others.str.fullmatch(WRITTEN).all():
@@ -306,11 +312,6 @@ def read_signed_numbers(frame: pd.DataFrame, spelling: Spelling, findings: Findi
             marks |= {*text[is_nothing]}
             text, cells = others, cells.drop(text.index[is_nothing]).reindex(cells.index)
             changed[str(name)] = cells.take(rows).set_axis(column.index)
-        flags = text.str.extract(f"^{FLAGGED}$")
-        if flags[1].notna().any():
-            text, cells = flags[0].fillna(text), cells.astype("string")
-            changed[str(name)] = text.reindex(cells.index).take(rows).set_axis(column.index)
-            flagged[str(name)] = sorted(flags[1].dropna().unique())
         if (found := _without_signs(text)) is not None:
             numbers, signs[str(name)] = found
             changed[str(name)] = numbers.reindex(cells.index).take(rows).set_axis(column.index)
@@ -320,7 +321,8 @@ def read_signed_numbers(frame: pd.DataFrame, spelling: Spelling, findings: Findi
         findings.add("marks", "note", rule)
     if flagged:
         letters = list_some(sorted({letter for own in flagged.values() for letter in own}))
-        rule = f"letters behind numbers ({letters}) in columns {list_some(flagged)} are flags and left out"
+        what = "letters" if re.match(r"\w", letters) else "marks"
+        rule = f"{what} behind numbers ({letters}) in columns {list_some(flagged)} are flags and left out"
         findings.add("marks", "note", rule)
     for name, sign in signs.items():
         said = "parentheses stand for a minus" if sign == "()" else f"numbers stand without their {sign}"

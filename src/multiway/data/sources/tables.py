@@ -202,8 +202,9 @@ def load_lines(path: Path, limit: int, findings: Findings) -> RawTable:
         raise findings.fatal("empty", "it holds no objects", "Give one JSON object on each line.")
     check_columns(len(columns), findings)
     check_memory(len(rows), len(columns), 0, findings)
-    if len(rows) == 1 and (answered := answer_of_prometheus(*rows.values())) is not None:
-        return RawTable.whole(answered)
+    for way in (answer_of_prometheus, lists_of_object) if len(rows) == 1 else ():
+        if (answered := way(*rows.values())) is not None:
+            return RawTable.whole(answered)
     named = [
         {sound_text(name): json.dumps(value) if _is_nested(value) else value for name, value in each}
         for each in map(dict.items, rows.values())
@@ -233,6 +234,18 @@ def answer_of_prometheus(item: dict[str, Any]) -> pd.DataFrame | None:
     except (LookupError, TypeError, ValueError, OverflowError):
         return None
     return pd.DataFrame(rows, columns=["series", "time", "value"])
+
+
+def lists_of_object(item: dict[str, Any]) -> pd.DataFrame | None:
+    """The one table among an object and those in it that has a list of as many cells for each column, else None."""
+    tables = [each for each in (item, *item.values()) if isinstance(each, dict) and _is_columns(each)]
+    return pd.DataFrame(tables[0]) if len(tables) == 1 else None
+
+
+def _is_columns(item: dict[str, Any]) -> bool:
+    lists = [value for value in item.values() if isinstance(value, list)]
+    is_plain = not any(isinstance(cell, dict | list) for value in lists for cell in value)
+    return len(lists) == len(item) > 1 and is_plain and len(set(map(len, lists))) == 1 and len(lists[0]) > 1
 
 
 def _name_of_metric(labels: dict[str, Any]) -> str:

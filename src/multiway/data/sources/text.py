@@ -20,7 +20,16 @@ from multiway.data.findings import Findings, Place, quote
 from multiway.data.options import FileOptions
 from multiway.data.sources.bytes import MAX_COLUMNS, check_memory, unpack_bytes
 from multiway.data.sources.cells import NUMBER, QUOTE, unescape
-from multiway.data.sources.titles import LOOK, is_data, is_number, lines_above, units_below, words_on_titles
+from multiway.data.sources.titles import (
+    LOOK,
+    MOST,
+    facts_below,
+    is_data,
+    is_number,
+    lines_above,
+    units_below,
+    words_on_titles,
+)
 from multiway.errors import Fix
 
 SEPARATORS = (",", ";", "\t", "|")
@@ -211,17 +220,35 @@ def names_of_text(raw: bytes) -> list[str]:
 def with_tabs(text: bytes, findings: Findings) -> bytes:
     """Text whose columns blanks separate with tabs in their place; another text as it is.
 
-    All lines but remarks have as many words, half of them or more numbers, and nothing else separates any.
+    All lines but remarks have as many words, half of them or more numbers, and nothing else separates any. Lines
+    above the header, and of units below it, may have others; they are left out.
     """
     head = text[:HEAD].decode(errors="replace").split("\n")[: -1 if len(text) > HEAD else None]
-    rows = [line for line in head if line.strip() and not line.startswith(REMARK)]
+    first, top = rows_of_blanks(head)
+    rows = [line for line in [*head[first : first + 1], *head[top:]] if line.strip() and not line.startswith(REMARK)]
     if len(rows) < FEWEST_SPACED or any(mark in line for line in rows[:LOOK] for mark in SEPARATORS):
         return text
     counts, last = {len(line.split()) for line in rows}, rows[-1].split()
     if len(counts) > 1 or len(last) < 2 or 2 * sum(map(is_number, last)) < len(last):
         return text
     findings.add("separator", "note", "blanks separate columns")
+    if top:
+        table = text.split(b"\n", top)
+        text = b"\n".join(line if place in (first, top) else b"" for place, line in enumerate(table))
+        findings.add("header", "note", f"lines 1 to {top} are left out but for the names in line {first + 1}")
     return re.sub(rb" +", b"\t", re.sub(rb"(?m)^ +| +$", b"", text))
+
+
+def rows_of_blanks(lines: Sequence[str]) -> tuple[int, int]:
+    """Place of the header, and of the first row below it, where lines of other words stand above the rows."""
+    words = [line.split() for line in lines[: MOST + FEWEST_SPACED]]
+    width = len(words[-1]) if words else 0
+    top = max(
+        (at + 1 for at, line in enumerate(words) if len(line) != width or not any(map(is_number, line))), default=0
+    )
+    names = [at for at, line in enumerate(words[:top]) if len(line) == width and not any(map(is_number, line))]
+    is_table = width > 1 and names and top <= MOST and len(words) - top >= FEWEST_SPACED and top > names[-1] + 1
+    return (names[-1], top) if is_table else (0, 0)
 
 
 def _read_line(text: bytes, start: int) -> tuple[str, int]:
@@ -308,14 +335,19 @@ def _without_headers(read: TextColumns, names: list[str], findings: Findings) ->
     if len(columns) > 1 and pa.compute.any(is_blank).as_py():
         is_blank = functools.reduce(pa.compute.and_, (pa.compute.equal(column, "") for column in columns))
     is_blank = is_blank.to_numpy(zero_copy_only=False) & ~read.broken & (len(columns) > 1)
-    shown = zip(*(column.slice(0, LOOK).to_pylist() for column in columns), strict=True)
-    is_unit = np.arange(len(is_said)) < units_below([[cell.strip() for cell in row] for row in shown])
+    cells = zip(*(column.slice(0, LOOK).to_pylist() for column in columns), strict=True)
+    shown = [[cell.strip() for cell in row] for row in cells]
+    is_unit = np.arange(len(is_said)) < max(units_below(shown), facts_below(shown))
     rows = np.flatnonzero(is_said | is_blank | is_unit)
     if not len(rows):
         return read
     if len(rows) == len(read.rows):
         raise findings.fatal("empty", "it has a header and no rows", "Give a file with rows.")
-    told = {"say the header once more": is_said, "hold nothing but separators": is_blank, "say units": is_unit}
+    told = {
+        "say the header once more": is_said,
+        "hold nothing but separators": is_blank,
+        "say units or the like": is_unit,
+    }
     for what, marks in told.items():
         if marks.any():
             places = [Place(row=int(read.rows[row])) for row in np.flatnonzero(marks)]

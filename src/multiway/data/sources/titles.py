@@ -16,8 +16,8 @@ COLUMNS = 1000
 """Columns that are looked at."""
 MOST = 20
 """Rows that may stand above a header."""
-FEWEST, MOST_UNITS = 6, 2
-"""Lines that show a table below those of a logger, and rows of units below a header."""
+FEWEST, MOST_UNITS, MOST_FACTS = 6, 2, 10
+"""Lines that show a table below those of a logger, and rows of units, or of facts, below a header."""
 MOSTLY_EMPTY = 0.9
 """Share of empty cells above which a column tells nothing of the row above it."""
 SHOWN = re.compile(r"[+-]?[\d.,]*\d[\d.,]*")
@@ -51,6 +51,8 @@ def lines_above(lines: Sequence[str], separators: Sequence[str]) -> int:
     looked = list(lines[:LOOK])
     if is_of_logger(looked, separators):
         return 1
+    if top := block_above(looked, separators):
+        return top
     if not looked or sum(bool(cell.strip()) for cell in looked[0].split(max(separators, key=looked[0].count))) > 2:
         return 0
     for separator in separators:
@@ -81,6 +83,27 @@ def is_of_logger(lines: Sequence[str], separators: Sequence[str]) -> bool:
     return are_even and has_numbers and all(names) and not any(map(is_number, names))
 
 
+def block_above(lines: Sequence[str], separators: Sequence[str]) -> int:
+    """How many lines hold another small table, as of a place, which a blank line parts from the table of the file."""
+    top = next((at + 1 for at, line in enumerate(lines[:MOST]) if not line.strip()), 0)
+    above, below = lines[: top - 1], lines[top:]
+    if not above or len(below) < FEWEST:
+        return 0
+    counts = [{line.count(mark) for line in below} for mark in separators]
+    mark = next((mark for mark, count in zip(separators, counts, strict=True) if len(count) == 1 and min(count)), None)
+    if mark is None or any(line.count(mark) == below[0].count(mark) for line in above):
+        return 0
+    names, row = below[0].split(mark), below[-1].split(mark)
+    return top if not any(map(is_number, names)) and any(map(is_number, row)) else 0
+
+
+def facts_below(rows: Sequence[Sequence[str]]) -> int:
+    """How many of the first rows say something of the columns: their first cell is no time, and that of others is."""
+    is_time = [looks_like_time(row[:1]) for row in rows]
+    count = is_time.index(True) if True in is_time else 0
+    return count if count <= MOST_FACTS and len(rows) >= count + FEWEST and all(is_time[count:]) else 0
+
+
 def units_below(rows: Sequence[Sequence[str]]) -> int:
     """How many of the first rows say units or the like: words over numbers and times, in two columns at least."""
     for count in range(MOST_UNITS, 0, -1):
@@ -92,12 +115,12 @@ def units_below(rows: Sequence[Sequence[str]]) -> int:
 
 
 def _are_units(cells: Sequence[str], below: Sequence[str]) -> bool | None:
-    """Whether cells are words over numbers or times; None where a column says nothing, above or below."""
+    """Whether cells are words over numbers or times; None where a column says nothing, or has words that recur."""
     below = [cell for cell in below if cell not in EMPTY_CELLS]
     if not below or not any(cells):
         return None
     if not all(is_number(cell) or looks_like_time([cell]) for cell in below):
-        return False
+        return None if 2 * len(set(below)) <= len(below) and not set(cells) & set(below) else False
     return not any(cell in EMPTY_CELLS[1:] or is_number(cell) or looks_like_time([cell]) for cell in cells)
 
 
