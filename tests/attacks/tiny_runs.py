@@ -9,7 +9,7 @@ from benchmarks.rows import commit, processor
 
 from forked import forked
 from multiway import files
-from tasks.tiny import TINY, Tiny
+from tasks.tiny import OUT, TINY, Tiny
 
 
 class Task(NamedTuple):
@@ -46,8 +46,7 @@ def done_here(words: list[Any]) -> None:
 def predicting(tiny: Tiny, run: Path, out: Path, data: Path | None = None) -> list[object]:
     """Words that predict for the tiny data into a folder that is made first."""
     out.mkdir()
-    target = out / "masks" if tiny.task == "segment" else out / "answer.csv"
-    return ["predict", run, "--data", data or tiny.data, "--out", target]
+    return ["predict", run, "--data", data or tiny.data, "--out", out / OUT.get(tiny.task, "answer.csv")]
 
 
 def contents(folder: Path) -> dict[str, str]:

@@ -6,6 +6,7 @@ Of each file the first group decides how it is read, so that nothing is unpacked
 import collections
 import dataclasses
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ class Slice:
     position: Of the first voxel, in millimetres left, posterior and superior as DICOM counts; None if not said.
     across, down: Directions of rising column and row.
     spacing: Millimetres between rows and between columns.
+    number, planned: Its number in the series, and how many images its acquisition has; 0 if not said.
     """
 
     name: str
@@ -54,6 +56,8 @@ class Slice:
     down: tuple[float, ...]
     spacing: tuple[float, ...]
     thickness: float
+    number: float
+    planned: float
     pixels: bytes | None
 
     @property
@@ -95,7 +99,20 @@ def read_series_header(path: Path, limit: int, where: str, chosen: str | None = 
         dtype=type_of(slices),
         affine=affine,
         axes=axes_of(affine),
+        lacking=lacking_slices(slices),
     )
+
+
+def lacking_slices(slices: Sequence[Slice]) -> str:
+    """What evenly spaced slices say of others before or behind them, which no gap shows; empty for nothing.
+
+    Acquisitions may hold several series, and numbers may go on from one to the next, so neither is certain.
+    """
+    planned, numbers = max(one.planned for one in slices), sorted(one.number for one in slices)
+    if planned > len(slices):
+        return f"{len(slices)} of {planned:.0f} images of its acquisition"
+    is_counted = len(slices) > 1 and numbers == [numbers[0] + place for place in range(len(numbers))]
+    return f"instance numbers {numbers[0]:.0f} to {numbers[-1]:.0f}" if is_counted and numbers[0] > 1 else ""
 
 
 def _read_slices(path: Path, limit: int, where: str, chosen: str | None, *, pixels: bool) -> tuple[list[Slice], Affine]:
@@ -266,6 +283,8 @@ def _slice(data: Any, syntax: str, name: str, where: str, pixels: bool) -> Slice
         down=directions[3:],
         spacing=spacing,
         thickness=_number(data, "SpacingBetweenSlices", 0.0, where) or _number(data, "SliceThickness", 0.0, where),
+        number=_number(data, "InstanceNumber", 0.0, where),
+        planned=_number(data, "ImagesInAcquisition", 0.0, where),
         pixels=held[:needed] if pixels else None,
     )
 

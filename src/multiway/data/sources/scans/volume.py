@@ -45,11 +45,15 @@ class Grid:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class VolumeHeader(Grid):
-    """What a file says of its volume before any voxel is read."""
+    """What a file says of its volume before any voxel is read.
+
+    lacking: What its slices say of others that are not there, in words; empty for nothing.
+    """
 
     sizes: tuple[int, ...]
     channels: int
     dtype: np.dtype[np.generic]
+    lacking: str = ""
 
     @property
     def nbytes(self) -> int:
