@@ -5,6 +5,9 @@ import json
 import numpy as np
 
 from data.test_public_layouts import checked, days, level, written
+from multiway.tasks.forecasting import read_panel
+
+TOWNS = "Ulm", "Bonn", "Kiel"
 
 
 def test_bom_rainfall(tmp_path):
@@ -147,3 +150,13 @@ def test_hours_in_columns(tmp_path):
         assert np.isclose(float(summary["mean"]), 100, atol=5) if "mean" in summary else True
     else:
         assert "HE01" in said or "hour" in said
+
+
+def test_a_sign_of_all_columns_of_times_is_that_of_each_series(tmp_path):
+    """Shares of three towns, a column for each year: one note, and forecasts in percent."""
+    head = ",".join(["town", *map(str, range(1990, 2024))])
+    rows = [f"{town}," + ",".join(f"{cell} %" for cell in level(34, 34, place)) for place, town in enumerate(TOWNS)]
+    path = written(tmp_path / "shares.csv", [head, *rows])
+    panel = read_panel(path)
+    assert panel.columns.sign_of("Ulm") == "%" and panel.values.shape == (34, 3)
+    assert checked(path)[3].count("numbers stand without their %") == 1

@@ -252,8 +252,12 @@ def _in_rows(table: RawTable, named: list[str], called: str) -> RawTable:
     order = np.arange(len(frame)).reshape(len(named), count).T.ravel()
     rows = np.repeat(np.arange(count), len(named))
     texts = {name: text for name, text in table.texts.items() if name in frame.columns}
-    kept = dataclasses.replace(table, frame=table.frame[[]], texts=texts)
-    return dataclasses.replace(kept.take(rows), frame=frame.iloc[order].reset_index(drop=True))
+    kept = dataclasses.replace(table, frame=table.frame[[]], texts=texts).take(rows)
+    texts, signs = {**kept.texts}, {table.columns[name].sign for name in named}
+    if len(signs) == 1 and "" not in signs:  # the sign of all of these columns is that of the values
+        texts[VALUE] = pd.concat([table.frame[[]].assign(text=table.texts[name])["text"] for name in named]).iloc[order]
+        texts[VALUE].index = range(len(frame))
+    return dataclasses.replace(kept, frame=frame.iloc[order].reset_index(drop=True), texts=texts)
 
 
 def load_series_table(source: object, options: FileOptions, time: str | None, findings: Findings) -> RawTable:

@@ -324,9 +324,11 @@ def read_signed_numbers(frame: pd.DataFrame, spelling: Spelling, findings: Findi
         what = "letters" if re.match(r"\w", letters) else "marks"
         rule = f"{what} behind numbers ({letters}) in columns {list_some(flagged)} are flags and left out"
         findings.add("marks", "note", rule)
-    for name, sign in signs.items():
+    for sign in dict.fromkeys(signs.values()):
         said = "parentheses stand for a minus" if sign == "()" else f"numbers stand without their {sign}"
-        findings.add("signs", "note", f"{said} in column '{name}'")
+        names = [name for name, own in signs.items() if own == sign]
+        where = f"column '{names[0]}'" if len(names) == 1 else f"columns {list_some(names)}"
+        findings.add("signs", "note", f"{said} in {where}")
     separated = read_separated(columns, signs, spelling, findings)
     return {**changed, **separated}
 

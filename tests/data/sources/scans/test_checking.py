@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pydicom
 import pytest
 
 from data.sources.scans import scans
@@ -141,3 +142,19 @@ def test_a_folder_of_tables_alone_holds_no_scans(tmp_path):
     assert not looks_like_volumes(tmp_path)
     (tmp_path / "x").mkdir()
     assert looks_like_volumes(tmp_path)
+
+
+def test_series_that_may_lack_slices_at_the_ends_are_named(tmp_path):
+    """By the images that an acquisition counts, and by numbers that begin late; a series from 1 on is whole."""
+    rows = []
+    for name, first, planned in (("whole", 1, 4), ("late", 3, 0), ("few", 1, 9)):
+        for file in scans.series(tmp_path / name, scans.voxels((5, 7, 4))).iterdir():
+            data = pydicom.dcmread(file)
+            data.InstanceNumber, data.ImagesInAcquisition = int(file.stem.split("-")[1]) + first, planned
+            data.save_as(file)
+        rows.append(f"{name},{'ab'[len(rows) % 2]},p{len(rows)}")
+    table = tmp_path / "scans.csv"
+    table.write_text("\n".join(["path,label,patient", *rows, ""]))
+    said = [each.rule for each in check(table).findings if "may lack" in each.rule]
+    assert len(said) == 1 and "of 2 of 3 scans" in said[0] and "whole" not in said[0]
+    assert "late has instance numbers 3 to 6" in said[0] and "few has 4 of 9 images of its acquisition" in said[0]
