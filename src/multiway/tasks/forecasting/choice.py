@@ -389,7 +389,7 @@ def follow_test_rows(model: WeighedForecasts, prepared: PreparedPanel, scale: Fl
 
 
 def _searched_where_still(names: Sequence[str], weights: Floats, prepared: PreparedPanel) -> Floats:
-    """Weights of each series; where all its training rows are one value, candidates whose forms they chose have none."""
+    """Weights of each series; those searched anew have all where its training rows, one value, chose other forms."""
     rows = prepared.panel.values[slice(*prepared.borders.train), -weights.shape[1] :]
     still = np.nanmax(rows, 0, initial=-np.inf) == np.nanmin(rows, 0, initial=np.inf)
     searched = np.array([candidates()[name].is_searched for name in names])[:, None] * weights
