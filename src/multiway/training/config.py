@@ -64,7 +64,7 @@ class TrainingConfig(Config):
     patience: int = Field(3, ge=0)
     """Validations without a better one before training stops; 0 never stops early."""
     keep: Literal["best", "last"] = "best"
-    """Weights that a training leaves: of the best validation, or of the last epoch, before which nothing stops it."""
+    """Weights that a training leaves: of the best validation, or of the last one, which `patience` never hastens."""
     validations_per_epoch: int = Field(1, ge=1)
     precision: Literal["float32", "bf16"] = "float32"
     compile: bool = False
