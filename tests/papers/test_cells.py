@@ -51,7 +51,7 @@ CELLS = {
     "short-hot-tables-3-5": 84,
     "stocknet-rescored": 1,
     "tga-controls": 35,
-    "tga-trained": 28,
+    "tga-trained": 14,
     "tga-figure-2": 147,
 }
 
