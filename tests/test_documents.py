@@ -52,7 +52,7 @@ TRAINED = {"multiway.md", "workflows.md"}
 """Pages of the reference that train models of tasks."""
 ONLINE = {
     "multiway.compress.storage.push_to_hub",
-    "multiway.workflows.looking.fetch_dataset",
+    "multiway.data.datasets.fetch_dataset",
 }
 """Names that need the network: their examples are not run."""
 

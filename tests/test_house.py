@@ -24,10 +24,10 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 72_264,
-    "functions": 4_745,
+    "lines": 72_568,
+    "functions": 4_734,
     "files with one reader": 24,
-    "participle names": 49,
+    "participle names": 48,
     "formatter switched off": 2,
 }
 """Figures of the package that no change may exceed; the mean body of a function is its floor."""

@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from multiway import files
-from multiway.tasks.protocol import NETWORK, OURS, Cell, Row
+from multiway.tasks.protocol import NETWORK, OURS, Row
 from multiway.tasks.run import Run
 from multiway.tasks.scores import deviation, mean, metrics_with_scores, models_of, score_of, step_bytes
+from multiway.workflows import Recipe
 
 
-def cell_row(name: str, cell: Cell, runs: Sequence[Run], seeds: int) -> Row:
+def cell_row(name: str, cell: Recipe, runs: Sequence[Run], seeds: int) -> Row:
     """One row of results: published, measured with its deviation over seeds, and the baselines."""
     first = runs[0]
     manifest = first.folder.verify() if first.folder else {}

@@ -7,6 +7,7 @@ import pytest
 from sklearn import metrics
 
 from multiway.metrics import classes
+from multiway_papers.stocks.metrics import mean_f1, over_batches
 from tolerances import ROUNDING64
 
 
@@ -186,7 +187,7 @@ def of_two(metric, labels, scores):
 OF_TWO = {
     classes.accuracy: metrics.accuracy_score,
     classes.f1: metrics.f1_score,
-    classes.mean_f1: lambda labels, predicted: metrics.f1_score(labels, predicted, average="macro"),
+    mean_f1: lambda labels, predicted: metrics.f1_score(labels, predicted, average="macro"),
     classes.mcc: metrics.matthews_corrcoef,
 }
 
@@ -209,7 +210,7 @@ def test_means_over_batches_of_days_count_an_undefined_batch_as_zero():
     labels, scores = make_rises(seed=5)
     days = np.sort(np.random.default_rng(0).integers(0, 7, len(labels))) * 3
     scores[days < 6], labels[days < 6] = 0.9, 1  # the first two days, of which no correlation is defined
-    found = classes.over_batches(functools.partial(of_two, classes.mcc), labels, scores, days, size=2)
+    found = over_batches(functools.partial(of_two, classes.mcc), labels, scores, days, size=2)
     chunks = [np.isin(days, np.unique(days)[first : first + 2]) for first in (2, 4, 6)]
     values = [metrics.matthews_corrcoef(labels[each], scores[each] > 0.5) for each in chunks]
     assert found == pytest.approx((0 + 2 * values[0] + 2 * values[1] + values[2]) / 7, rel=ROUNDING64)
@@ -222,7 +223,7 @@ def test_what_cannot_be_said_of_two_classes_is_none():
     assert of_two(classes.mcc, mixed, ones) is None
     assert of_two(classes.mcc, ones, mixed) is None
     assert of_two(classes.f1, zeros, zeros) is None
-    assert of_two(classes.mean_f1, ones, ones) is None
+    assert of_two(mean_f1, ones, ones) is None
     assert of_two(classes.f1, ones, zeros) == 0.0
     assert of_two(classes.f1, mixed, zeros) == 0.0
 

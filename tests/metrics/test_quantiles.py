@@ -9,6 +9,7 @@ import torch
 from sklearn import metrics
 
 from multiway.metrics import quantiles
+from multiway_papers.stocks.metrics import median_error, share_above_zero
 from tolerances import ROUNDING64
 
 LEVELS = (0.1, 0.5, 0.9)
@@ -26,7 +27,7 @@ def test_pinball_by_hand():
     returns, levels = np.array([0.02, -0.01]), np.array([[-0.01, 0.0, 0.01], [-0.02, 0.0, 0.02]])
     terms = [0.1 * 0.03, 0.5 * 0.02, 0.9 * 0.01, 0.1 * 0.01, 0.5 * 0.01, 0.1 * 0.03]
     assert quantiles.pinball(returns, levels, LEVELS) == pytest.approx(np.mean(terms), rel=ROUNDING64)
-    assert quantiles.median_error(returns, levels, LEVELS) == pytest.approx(0.015)
+    assert median_error(returns, levels, LEVELS) == pytest.approx(0.015)
     assert quantiles.coverage(returns, levels) == 0.5
 
 
@@ -42,16 +43,16 @@ def test_the_true_quantiles_have_the_lowest_pinball(generator):
 
 
 def test_no_levels_have_no_score():
-    for score in (quantiles.pinball, quantiles.crps, quantiles.wql, quantiles.median_error):
+    for score in (quantiles.pinball, quantiles.crps, quantiles.wql, median_error):
         assert score(np.empty(0), np.empty((0, 3)), LEVELS) is None
     assert quantiles.coverage(np.empty(0), np.empty((0, 3))) is None
 
 
 def test_the_share_above_zero_lies_on_the_line_between_the_levels():
     levels = np.array([[-0.02, 0.0, 0.02], [-0.01, 0.03, 0.04], [0.01, 0.02, 0.03], [-0.03, -0.02, -0.01]])
-    found = quantiles.share_above_zero(levels, LEVELS)
+    found = share_above_zero(levels, LEVELS)
     np.testing.assert_allclose(found, [0.5, 1 - (0.1 + 0.4 / 4), 0.9, 0.1], rtol=ROUNDING64)
-    assert quantiles.share_above_zero(levels[None], LEVELS).shape == (1, 4)
+    assert share_above_zero(levels[None], LEVELS).shape == (1, 4)
 
 
 def panel(chance):

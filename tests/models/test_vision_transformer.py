@@ -5,8 +5,9 @@ import torch
 from torch.nn import functional as F
 
 from multiway.errors import ConfigError, ShapeError
-from multiway.models import VisionTransformer, VisionTransformerConfig, create_model
+from multiway.models import VisionTransformer, create_model
 from multiway.models.vision_transformer import image_patches
+from multiway_papers.networks.sizes import vision_transformer
 from tolerances import assert_same
 
 IMAGE = {"sizes": (6, 4), "in_channels": 3, "num_classes": 5}
@@ -32,7 +33,7 @@ def count(name: str = "vision_transformer", **fields: object) -> int:
 
 
 def student(width: int, depth: int, **feed_forward: object) -> int:
-    fields = VisionTransformerConfig.paper(width) | {"num_blocks": depth}
+    fields = vision_transformer(width) | {"num_blocks": depth}
     if feed_forward:
         fields["block"] = fields["block"] | {"feed_forward": feed_forward}
     return count(**fields)

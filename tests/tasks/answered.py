@@ -2,17 +2,20 @@
 
 import hashlib
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from command import printed
 from tasks.later_data import COPY
+from tasks.tiny import OUT
 from tolerances import ROUNDING32
 
 KEYS = {
     "forecast": ["unique_id", "date"], "series": ["series"], "volumes": ["case"], "segment": ["case"],
     "stocks": ["ticker"], "text": ["text"], "tabular": ["name"], "images": ["image"], "language": ["text"],
+    "grids": ["time", "cell"],
 }  # fmt: skip
 _OWN: dict[str, pd.DataFrame] = {}
 ANSWERS = "^(multiway|predicted|p_|voxels|mask|nats|bits|tokens)"
@@ -27,13 +30,29 @@ def own_answers(made, folder):
 
 def answered(task, run, data, out):
     """What a run answers for some data, as text, by the sample."""
-    target = out if task == "segment" else out.with_suffix(".csv")
+    target = place_of(task, out)
     printed("predict", run, "--data", data, "--out", target)
-    table = pd.read_csv(target / "volumes.csv" if task == "segment" else target, dtype=str, keep_default_na=False)
+    table = read_answer(target, dtype=str, keep_default_na=False)
     if task == "segment":
         table["mask"] = [hashlib.sha256(np.load(target / name).tobytes()).hexdigest() for name in table["file"]]
     keys = table[KEYS[task]].agg(", ".join, axis=1).map(plain_key)
     return table.filter(regex=ANSWERS).set_index(keys)
+
+
+def place_of(task, out):
+    """Where an answer is written: a table but for masks and fields."""
+    return out.with_suffix(Path(OUT.get(task, "out.csv")).suffix)
+
+
+def read_answer(target, **how):
+    """The table that `predict` wrote, of masks that of their sizes; of fields a row for each time and cell."""
+    if target.suffix != ".npz":
+        return pd.read_csv(target / "volumes.csv" if target.is_dir() else target, **how)
+    with np.load(target) as arrays:
+        fields, times = arrays["sst"].reshape(len(arrays["time"]), -1), arrays["time"]
+    frame = pd.DataFrame(fields, index=pd.Index(times, name="time")).rename_axis(columns="cell")
+    table = frame.stack().rename("multiway").reset_index()
+    return table.astype(str) if how else table
 
 
 def plain_key(cell):

@@ -16,7 +16,7 @@ from tasks.finished import Made
 TABLES = {
     "forecast": ("loads.csv",), "series": ("waves.csv",), "volumes": ("scans.csv",), "segment": ("cases.csv",),
     "stocks": ("prices.csv", "texts.csv"), "text": ("notes.csv",), "tabular": ("people.csv",), "images": (),
-    "language": ("stories.jsonl",),
+    "language": ("stories.jsonl",), "grids": (),
 }  # fmt: skip
 """Files with rows."""
 SAMPLE = {
@@ -54,6 +54,7 @@ class Later(NamedTuple):
 
     def rewritten(self, edit: Callable[[pd.DataFrame], pd.DataFrame] = lambda rows: rows, write: Write | None = None):
         """The data with every table edited and written; cells that an edit sees are text."""
+        written = self.data
         for path in self.tables:
             written = (write or usual)(edit(read(path)), path)
             if written != path:

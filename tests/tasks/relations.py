@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from tasks.later_data import (
@@ -25,16 +26,18 @@ from tasks.later_data import (
     workbook,
 )
 
-NO_TABLE = dict.fromkeys(["images"], "a folder of images has no table")
+NO_TABLE = {"images": "a folder of images has no table", "grids": "fields have axes and no rows of a table"}
 NO_TEXT_FILE = {**NO_TABLE, "language": "its tiny data are JSON lines, which have no other spelling"}
-NO_NUMBERS = dict.fromkeys(["volumes", "segment", "text", "images", "language"], "its table holds no numbers")
+NO_NUMBERS = dict.fromkeys(["volumes", "segment", "text", "images", "language", "grids"], "it has no table of numbers")
 NO_TIMES = dict.fromkeys(["volumes", "segment", "text", "tabular", "images", "language"], "its samples have no times")
+NO_TIMES["grids"] = "days of its tiny data have one form in a file of arrays"
 NO_CLASSES = {
     "forecast": "what follows a file's end is in no file", "stocks": "targets are later prices",
-    "language": "the text is its own target",
+    "language": "the text is its own target", "grids": "what follows a file's end is in no file",
 }  # fmt: skip
 ATTENDS = {
-    "forecast": "one series is forecast from all of them", "stocks": "one stock is answered from all of them"
+    "forecast": "one series is forecast from all of them", "stocks": "one stock is answered from all of them",
+    "grids": "one cell is forecast from all of them",
 }  # fmt: skip
 
 
@@ -149,6 +152,14 @@ def other_times(later: Later) -> Path:
     return later.rewritten(rewritten)
 
 
+def other_floats(later: Later) -> Path:
+    """Fields with numbers of half the bytes, which hold the predictions to as many digits."""
+    with np.load(later.data) as arrays:
+        kept = {name: each.astype(np.float32) if each.dtype.kind == "f" else each for name, each in arrays.items()}
+    np.savez(later.data, **kept)
+    return later.data
+
+
 def in_format(write: Callable[..., Path]) -> Callable[[Later], Path]:
     return lambda later: later.rewritten(write=write)
 
@@ -175,6 +186,7 @@ RELATIONS = {
     "Parquet": Relation(in_format(parquet), NO_TABLE),
     "other types of columns and pixels": Relation(
         lambda later: other_pixels(later) if later.task in ("images", "volumes", "segment")
+        else other_floats(later) if later.task == "grids"
         else later.rewritten(write=narrow)
     ),
     "Excel": Relation(in_format(workbook), NO_TABLE),

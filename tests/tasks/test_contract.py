@@ -25,7 +25,7 @@ from multiway.tasks.scores import words_of
 from multiway.tasks.settings import settings_of
 from report_pages import Page
 from tasks.finished import SEED, finished, stopped
-from tasks.tiny import EVERY, TASKS, TINY, UNEXPLAINED
+from tasks.tiny import OUT, TASKS, TINY, UNEXPLAINED
 from tolerances import ROUNDING32
 
 CLOCKS = ("manifest.json", "preprocessing.json", "metrics.jsonl", "page.json")
@@ -35,12 +35,12 @@ ALWAYS = {"forecast": {"network", "ridge", "naive", "seasonal_naive"}}
 SECTIONS = {"data-check", "scores", "training", "environment"}
 
 
-@pytest.fixture(scope="session", params=EVERY)
+@pytest.fixture(scope="session", params=TASKS)
 def made(request, tmp_path_factory):
     return finished(request.param, tmp_path_factory)
 
 
-@pytest.fixture(params=EVERY)
+@pytest.fixture(params=TASKS)
 def tiny(request, tmp_path):
     folder = tmp_path / "data"
     folder.mkdir()
@@ -83,7 +83,7 @@ def test_the_chart_of_the_training_marks_the_epoch_whose_weights_were_kept(made)
     assert len({row["epoch"] for row in rows}) > 1
 
 
-@of_two("tiny", EVERY, "images")
+@of_two("tiny", TASKS, "images")
 def test_changed_data_is_refused_when_a_run_goes_on(tiny, tmp_path, monkeypatch):
     stop_after(monkeypatch, 1)
     assert outcome(*tiny.train(tmp_path / "run"))[0] == 1
@@ -95,7 +95,7 @@ def test_changed_data_is_refused_when_a_run_goes_on(tiny, tmp_path, monkeypatch)
             path.write_bytes(content)
 
 
-@of_two("made", EVERY, "images", "stocks")
+@of_two("made", TASKS, "images", "stocks")
 def test_an_explanation_of_changed_data_is_refused_or_rests_on_none(made, tmp_path):
     """What stands in the run is said as it was; what needs the data says that they are others."""
     shutil.copytree(made.tiny.data.parent, tmp_path / "kept", ignore=shutil.ignore_patterns("run", "*.html"))
@@ -292,7 +292,7 @@ def test_bad_data_leaves_nothing_behind(tiny, tmp_path):
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@of_two("made", TASKS)
+@of_two("made", TASKS, "grids")
 def test_a_run_is_compressed_by_every_layer_and_recovers_towards_itself(made, tmp_path, monkeypatch):
     """The smaller run is saved, loaded and used, as any other; its network has lower ranks and the same data."""
     show_fewer(monkeypatch)
@@ -304,5 +304,5 @@ def test_a_run_is_compressed_by_every_layer_and_recovers_towards_itself(made, tm
     sizes = [sum(each.numel() for each in run.model.parameters()) for run in (before, after)]
     assert swaps and sizes[1] < sizes[0]
     assert after.facts["recovery"]["distil"]
-    printed("predict", small, "--data", made.tiny.data, "--out", tmp_path / "answer.csv")
-    assert list(tmp_path.glob("answer*"))
+    printed("predict", small, "--data", made.tiny.data, "--out", tmp_path / OUT.get(made.tiny.task, "out.csv"))
+    assert list(tmp_path.glob(OUT.get(made.tiny.task, "out.csv")))

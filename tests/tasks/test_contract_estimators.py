@@ -15,7 +15,7 @@ from multiway.errors import DataError, MultiwayError, MultiwayWarning
 from tasks.tiny_estimators import ESTIMATORS, estimators
 
 FITTED = few(
-    estimators(), "Forecaster", "LanguageModel", "StockMovementClassifier",
+    estimators(), "Forecaster", "GridForecaster", "LanguageModel", "StockMovementClassifier",
     "TabularClassifier", "TabularRegressor", "VolumeClassifier",
 )  # fmt: skip
 """Those that are fitted once more: the ones with no base but that of all, and of every other base at least one."""
@@ -92,6 +92,7 @@ FAR = {
     "TabularRegressor": functools.partial(times, 1000),
     "TextClassifier": lambda texts: [[f"zwei{row} drei{row} vier{row}" for row in range(9)]],
     "ImageClassifier": lambda pixels: [pixels // 128],
+    "GridForecaster": functools.partial(times, 1000),
     "LanguageModel": lambda texts: [["\u043a\u043e\u0448\u043a\u0430" * 9]],
 }
 

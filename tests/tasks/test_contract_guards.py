@@ -32,7 +32,7 @@ from tasks.finished import finished
 from tasks.grids.fields import make_field, write_npz
 from tasks.images.shapes import write_picture
 from tasks.later_data import copied
-from tasks.tiny import TINY, stories, written
+from tasks.tiny import OUT, TINY, stories, written
 
 HUGE = {"forecast": None, "tabular": "age", "series": "x"}
 """The column of numbers that is spoilt, the last one where it is not named: series, a target, labelled series."""
@@ -221,7 +221,6 @@ STRANGE = {
     "stocks": (cents, rf"'high' lies {OFF} in \d+ % of the days"),
 }
 """By task, later data that lie far outside the training, and what is said of them."""
-OUT = {"segment": "masks", "grids": "out.npz"}
 
 
 @pytest.mark.parametrize("task", TINY)

@@ -14,7 +14,7 @@ from resealing import reseal, resealed
 from tasks.finished import stopped
 from tasks.test_contract import made as made
 from tasks.test_contract import refused
-from tasks.tiny import EVERY
+from tasks.tiny import TASKS
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def unfinished(made, tmp_path, tmp_path_factory):
     return shutil.copytree(stopped(made.tiny.task, tmp_path_factory).run, tmp_path / "run")
 
 
-@of_two("made", EVERY)
+@of_two("made", TASKS)
 def test_a_config_changed_before_the_end_is_refused(unfinished):
     run, config = unfinished, yaml.safe_load((unfinished / "config.yaml").read_text())
     config["settings"]["training"]["seed"] += 1
@@ -89,7 +89,7 @@ def test_a_config_changed_before_the_end_is_refused(unfinished):
     refused(["train", "--resume", run], "made with another config.yaml")
 
 
-@of_two("made", EVERY)
+@of_two("made", TASKS)
 def test_a_flipped_bit_of_a_state_is_refused(unfinished):
     (state,) = unfinished.glob("state/**/*.safetensors")
     whole = state.read_bytes()
@@ -149,7 +149,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("change", WRONG.values(), ids=WRONG.keys())
-@of_two("made", EVERY)
+@of_two("made", TASKS)
 def test_a_run_resealed_with_wrong_values_is_one_line(change, run, monkeypatch):
     monkeypatch.setattr(on_meta, "MOST_MODULES", 500)
     show_fewer(monkeypatch)

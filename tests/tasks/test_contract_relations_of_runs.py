@@ -8,19 +8,20 @@ import numpy as np
 import pandas as pd
 import polars
 import pytest
+import xarray
 from PIL import Image
 
 import multiway
 from command import printed
 from multiway.tasks.lifecycle import reread
 from multiway.tasks.run import load
-from tasks.answered import answered, assert_same_answers, own_answers
+from tasks.answered import answered, assert_same_answers, own_answers, place_of
 from tasks.finished import finished
 from tasks.later_data import NUMBERS, copied, read, typed
 from tasks.tiny import TASKS
 from tolerances import ROUNDING32
 
-PIXELS = dict.fromkeys(["volumes", "segment", "images"], "an array of pixels is no frame")
+PIXELS = dict.fromkeys(["volumes", "segment", "images", "grids"], "an array of pixels is no frame")
 SPELLINGS = ("NA", "null", "n/a", "nan", "None", "#N/A")
 NO_HOLES: Mapping[str, str] = {
     "forecast": "a missing value is refused unless a policy is chosen",
@@ -30,6 +31,7 @@ NO_HOLES: Mapping[str, str] = {
     "text": "a row without a text is refused",
     "images": "a folder of images has no cells",
     "language": "a text is there or is none",
+    "grids": "a field has no cells of text",
 }
 FIRST = {"tabular": 2, "text": 2, "language": 1}
 """Lines of the first sample, where samples are called by their lines."""
@@ -37,10 +39,14 @@ NOT_STORED = {
     "forecast": "its file holds what follows the data",
     "segment": "masks are not stored with a run",
     "stocks": "its file holds the test days, and `predict` answers for the next",
+    "grids": "its file holds what follows the data",
 }
 EXCEPTED: Mapping[str, Mapping[str, str]] = {
     "another folder": {},
-    "another format of the answer": {"segment": "its answer is masks, each in the format of its image"},
+    "another format of the answer": {
+        "segment": "its answer is masks, each in the format of its image",
+        "grids": "its answer is fields, whose formats its own tests compare",
+    },
     "said twice": {},
     "stored at the end": NOT_STORED,
     "empty cells in other words": NO_HOLES,
@@ -75,7 +81,7 @@ def test_the_same_words_give_the_same_bytes(task, made, tmp_path):
     words = ["predict", made.run, "--data", made.tiny.data, "--out"]
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-        printed(*words, tmp_path / name if task == "segment" else tmp_path / name / "answer.csv")
+        printed(*words, tmp_path / name if task == "segment" else place_of(task, tmp_path / name / "answer"))
     one, two = ({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("one", "two"))
     assert one == two and one
 
@@ -141,6 +147,12 @@ def in_memory(task, run, rows, frame):
 def of_pixels(made):
     """Answers of an estimator for arrays."""
     task, data = made.tiny.task, made.tiny.data
+    if task == "grids":
+        with np.load(data) as arrays:
+            places = {"time": arrays["time"].astype("datetime64[ns]"), "lat": arrays["lat"], "lon": arrays["lon"]}
+            given = xarray.DataArray(arrays["sst"], places, [*places], "sst", {"units": str(*arrays["units"])})
+        fields = multiway.GridForecaster.load(made.run).predict(given).to_numpy()
+        return pd.DataFrame({"multiway": fields.ravel()})
     if task == "images":
         arrays = [np.asarray(Image.open(path)) for path in sorted(data.rglob("*.png"))]
         model = multiway.ImageClassifier.load(made.run)

@@ -10,6 +10,7 @@ from command import printed
 from fewer import few, fit_fewer, of_two
 from tasks.answered import answered, assert_same_answers, own_answers
 from tasks.finished import SEED, finished
+from tasks.grids.fields import make_field, write_npz
 from tasks.later_data import NUMBERS, TARGET, copied, read
 from tasks.relations import NO_CLASSES
 from tasks.tiny import TASKS, TINY
@@ -40,9 +41,13 @@ def test_another_unit_changes_no_more_than_the_unit_of_the_answer(task, tmp_path
     expected, later = own_answers(made, tmp_path), copied(made, tmp_path / "later")
     for path in later.folder.glob("image*.npy"):
         np.save(path, np.load(path) * FACTOR)
+    if task == "grids":
+        write_npz(later.data, make_field(60) * FACTOR)
     names = set(NUMBERS.get(task, ()))
     later.rewritten(lambda rows: rows.assign(**{name: rows[name].astype(float) * FACTOR for name in names & {*rows}}))
-    assert_same_answers(answers_of(later, tmp_path / "other"), expected, FACTOR if task == "forecast" else 1.0)
+    assert_same_answers(
+        answers_of(later, tmp_path / "other"), expected, FACTOR if task in ("forecast", "grids") else 1.0
+    )
 
 
 def renamed(later):

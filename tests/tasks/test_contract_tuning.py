@@ -21,6 +21,7 @@ SPACES = {
     "tabular": {"training.learning_rate": [0.003, 0.01], "model.hidden": [[8], []]},
     "spectra": {"training.learning_rate": [0.003, 0.01], "model.hidden": [[8], []]},
     "text": {"training.learning_rate": [0.003, 0.01], "model.dim": [8, 0]},
+    "grids": {"training.learning_rate": [0.003, 0.01], "model.num_heads": [1, 2]},
     "images": {"training.learning_rate": [0.003, 0.01], "model.hidden": [[3, 2, 2], []]},
 }
 CHOSEN_BY = ("validation_loss", "validation_score", "epoch")
@@ -52,6 +53,8 @@ def without_test_rows(prepared):
     """The same data, of which no test row can be looked at."""
     if hasattr(prepared, "windows"):
         return dataclasses.replace(prepared, windows={**prepared.windows, "test": None})
+    if hasattr(prepared, "borders"):
+        return dataclasses.replace(prepared, borders={**prepared.borders, "test": None})
     if hasattr(prepared, "cases"):
         splits = {**prepared.cases.splits, "test": NOWHERE}
         return dataclasses.replace(prepared, cases=dataclasses.replace(prepared.cases, splits=splits))
@@ -76,7 +79,7 @@ def test_a_search_looks_at_no_test_row(tiny, monkeypatch):
     monkeypatch.setattr(task, "prepare", hidden)
     monkeypatch.setattr(lifecycle, "digest_of", lambda content: "its bytes are hashed, and nothing else")
     assert found(workflows.tune(tiny.task, settings, space=space)) == found(as_it_is)
-    with pytest.raises((AssertionError, AttributeError, IndexError)):
+    with pytest.raises((AssertionError, AttributeError, IndexError, TypeError)):
         lifecycle.fit_in_memory(task, task.configure(settings, as_it_is.best), str(tiny.data))
 
 

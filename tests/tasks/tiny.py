@@ -19,11 +19,11 @@ from tasks.images.shapes import invert, write_folder, write_picture
 from tasks.scans.classes.blocks import NETWORK, write_table
 from tasks.scans.masks.lesion_files import FAST, write_boxes
 
-EVERY = settings.TASKS
-TASKS = tuple(name for name in EVERY if name != "grids")
-"""Tasks of tables, series, scans, pictures and texts; what holds of these alone says nothing of fields in time."""
+TASKS = settings.TASKS
 UNEXPLAINED = ("spectra",)
 """Tasks whose runs neither explain nor compress what they learnt."""
+OUT = {"segment": "masks", "grids": "out.npz"}
+"""What `predict` writes where that is no table."""
 
 SAVING = {"checkpoint_seconds": 0}
 """A state after every step, so that a kill at any of them has one to go on from."""
@@ -314,7 +314,7 @@ def grids(folder: Path) -> Tiny:
         write_npz(path, values)
 
     return Tiny(
-        task="grids", data=path, settings=settings, still={"training__epochs": 1}, alone=alone,
+        task="grids", data=path, settings=settings, still=STILL, alone=alone,
         lacking=lambda target: narrowed(target / "sea.npz"),
         changes={"value": lambda: raised((30, 0, 0)), "last value": lambda: raised((59, 2, 4))},
         spoil=lambda: path.write_bytes(b"no field"),

@@ -11,6 +11,7 @@ from papers.stocks.quotes import NETWORK as STOCKS
 from papers.stocks.quotes import make_prices, trading_days
 from tasks.forecasting.panels import QUICK, make_frame
 from tasks.forecasting.panels import TINY as FORECASTER
+from tasks.grids.fields import make_field
 from tasks.images.shapes import make_shapes
 from tasks.scans.classes.blocks import NETWORK, make_volumes
 from tasks.scans.masks.lesion_files import FAST, box_case
@@ -140,6 +141,14 @@ def language_model() -> TinyEstimator:
     )  # fmt: skip
 
 
+def grid_forecaster() -> TinyEstimator:
+    values, settings = make_field(120), {"model": {"name": "fno_grid_forecaster", "dim": 4, "patch_size": 2}}
+    return TinyEstimator(
+        make=lambda: multiway.GridForecaster(2, context=5, season=12, epochs=1, settings=settings),
+        fit=(values,), new=(make_field(60, seed=5),), split=halves(len(values)), grid={"epochs": [1, 2]},
+    )  # fmt: skip
+
+
 ESTIMATORS: dict[str, Callable[[], TinyEstimator]] = {
     "Forecaster": forecaster,
     "VolumeClassifier": volume_classifier,
@@ -151,9 +160,10 @@ ESTIMATORS: dict[str, Callable[[], TinyEstimator]] = {
     "TextClassifier": text_classifier,
     "ImageClassifier": image_classifier,
     "LanguageModel": language_model,
+    "GridForecaster": grid_forecaster,
 }
 
 
 def estimators() -> Iterator[str]:
     """Names of the estimators that the package gives."""
-    return (name for name in multiway.__all__ if hasattr(getattr(multiway, name), "get_params"))
+    return (name for name in dir(multiway) if hasattr(getattr(multiway, name), "get_params"))

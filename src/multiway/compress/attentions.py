@@ -112,7 +112,13 @@ def open_attentions(model: nn.Module) -> Iterator[Opened]:
 def close(model: nn.Module, lent: Opened) -> None:
     """Undo what `open_attentions` did wherever both layers are dense."""
     for name in lent.names:
-        _close(model.get_submodule(name))
+        attention = model.get_submodule(name)
+        layer, out = attention.get_submodule("in_proj"), attention.get_submodule("out_proj")
+        if isinstance(layer, nn.Linear) and isinstance(out, nn.Linear):
+            del attention.in_proj
+            for kind in ("weight", "bias"):
+                attention._parameters[f"in_proj_{kind}"] = layer._parameters[kind]
+            attention.__class__ = nn.MultiheadAttention
     take_fast_paths(model, lent.settings)
 
 
@@ -138,12 +144,3 @@ def _open(attention: nn.Module) -> None:
     attention._parameters.update(in_proj_weight=None, in_proj_bias=None)
     attention.__class__ = OpenAttention
     attention.in_proj = layer.train(attention.training)
-
-
-def _close(attention: nn.Module) -> None:
-    layer, out = attention.get_submodule("in_proj"), attention.get_submodule("out_proj")
-    if isinstance(layer, nn.Linear) and isinstance(out, nn.Linear):
-        del attention.in_proj
-        for kind in ("weight", "bias"):
-            attention._parameters[f"in_proj_{kind}"] = layer._parameters[kind]
-        attention.__class__ = nn.MultiheadAttention

@@ -68,7 +68,10 @@ def compress_pretrained(
     if out is not None:
         with files.folder_to_fill(out) as smaller:
             save(made.apply(inplace=True, keep_originals=False), smaller)
-            _copy_others(folder, smaller)
+            for path in sorted(folder.iterdir()):
+                is_model = path.suffix in MODEL_FILES or path.name in (CONFIG) or path.name.endswith(".index.json")
+                if path.is_file() and not is_model and not (smaller / path.name).exists():
+                    files.write_with(smaller / path.name, functools.partial(shutil.copyfile, path))
     return made
 
 
@@ -91,13 +94,6 @@ def load_pretrained(folder: Path) -> nn.Module:
     except (OSError, ValueError, RuntimeError) as error:
         raise RunError(f"{folder} cannot be read by transformers: {in_a_line(error, 200)}.") from None
     return model.eval()
-
-
-def _copy_others(folder: Path, out: Path) -> None:
-    for path in sorted(folder.iterdir()):
-        is_model = path.suffix in MODEL_FILES or path.name in (CONFIG) or path.name.endswith(".index.json")
-        if path.is_file() and not is_model and not (out / path.name).exists():
-            files.write_with(out / path.name, functools.partial(shutil.copyfile, path))
 
 
 def distil_pretrained(

@@ -179,11 +179,6 @@ def refusal(model: nn.Module, name: str, module: nn.Module, owners: dict[int, li
             return f"{type(parent).__name__} reads its weight, so that a swap would break it"
     if not bool(torch.isfinite(weight).all()):
         return "its weight holds a NaN or an infinity"
-    return unlike_others(module)
-
-
-def unlike_others(module: nn.Module) -> str | None:
-    """What a convolution or an embedding does that its small form would not, or None."""
     if getattr(module, "groups", 1) > 1:
         return f"its channels are in {module.groups} groups, each of which is small already"
     if isinstance(module, nn.Embedding) and (module.max_norm is not None or module.sparse):

@@ -50,20 +50,8 @@ def pinball_errors(truth: Numbers, levels: Numbers, quantiles: Sequence[float]) 
     return np.asarray(np.maximum(shares * error, (shares - 1) * error))
 
 
-def median_error(truth: Numbers, levels: Numbers, quantiles: Sequence[float]) -> float | None:
-    """Mean absolute error of the median."""
-    return float(np.abs(truth - levels[:, list(quantiles).index(0.5)]).mean()) if len(truth) else None
-
-
 def coverage(truth: Numbers, levels: Numbers) -> float | None:
     """Share of truths between the lowest and the highest level."""
     if not len(truth):
         return None
     return float(((levels[:, 0] <= truth) & (truth <= levels[:, -1])).mean())
-
-
-def share_above_zero(levels: Numbers, quantiles: Sequence[float]) -> Numbers:
-    """Probability of a positive number that the levels say, linear between them and held beyond them."""
-    flat = levels.reshape(-1, levels.shape[-1])
-    below = [float(np.interp(0.0, row, quantiles)) for row in flat]
-    return 1 - np.array(below, np.float64).reshape(levels.shape[:-1])

@@ -1,7 +1,7 @@
 """The convolutional network of NdLinear's experiments on images (section 4.1.1, table 2)."""
 
 import math
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import torch
 from pydantic import Field, model_validator
@@ -44,16 +44,6 @@ class CNNImageClassifierConfig(Config):
     """Share of the hidden features set to zero in training, as the paper's code does for its dense network."""
     logit_dropout: float = Field(0.0, ge=0.0, lt=1.0)
     """Share of the logits set to zero in training, as the paper's code does for its NdLinear network."""
-
-    @classmethod
-    def paper(cls) -> dict[str, Any]:
-        """Fields of the published network: 64,858 parameters on CIFAR-10 and 433,588 on CIFAR-100."""
-        return {"channels": (32, 64), "pooling": "none", "norm": "batch", "dropout": 0.2, "logit_dropout": 0.3}
-
-    @classmethod
-    def dense(cls) -> dict[str, Any]:
-        """Fields of the published baseline: 1,070,986 parameters on CIFAR-10 and 1,094,116 on CIFAR-100."""
-        return {**cls.paper(), "layer": "linear", "hidden": (256,), "hidden_dropout": 0.3, "logit_dropout": 0.0}
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> Self:
@@ -128,5 +118,3 @@ def _build_stage(in_channels: int, out_channels: int, config: CNNImageClassifier
 
 
 register("cnn_image_classifier", CNNImageClassifier)
-register("cnn_image_classifier_paper", CNNImageClassifier, **CNNImageClassifierConfig.paper())
-register("cnn_image_classifier_dense", CNNImageClassifier, **CNNImageClassifierConfig.dense())

@@ -48,7 +48,15 @@ class CNNVolumeClassifier(torch_nn.Module):
         self.config = config
         before = (config.in_channels, *config.channels[:-1])
         self.stages = torch_nn.ModuleList(
-            _build_stage(narrow, wide, config.kernel_size) for narrow, wide in zip(before, config.channels, strict=True)
+            torch_nn.Sequential(
+                torch_nn.Conv3d(
+                    narrow, wide, config.kernel_size, stride=2, padding=config.kernel_size // 2, bias=False
+                ),
+                nn.make_group_norm(wide),
+                torch_nn.GELU(),
+                nn.ConvBlock(wide, wide, num_modes=NUM_MODES, kernel_size=config.kernel_size),
+            )
+            for narrow, wide in zip(before, config.channels, strict=True)
         )
         self.dropout = nn.Dropout(config.dropout)
         self.head = torch_nn.Linear(config.channels[-1], config.num_classes)
@@ -60,15 +68,6 @@ class CNNVolumeClassifier(torch_nn.Module):
             x = checkpoint_part(stage, x, when=self.config.checkpoint and self.training)
         logits: Tensor = self.head(self.dropout(x.mean((2, 3, 4))))
         return logits
-
-
-def _build_stage(in_channels: int, out_channels: int, kernel_size: int) -> torch_nn.Sequential:
-    return torch_nn.Sequential(
-        torch_nn.Conv3d(in_channels, out_channels, kernel_size, stride=2, padding=kernel_size // 2, bias=False),
-        nn.make_group_norm(out_channels),
-        torch_nn.GELU(),
-        nn.ConvBlock(out_channels, out_channels, num_modes=NUM_MODES, kernel_size=kernel_size),
-    )
 
 
 register("cnn_volume_classifier", CNNVolumeClassifier)

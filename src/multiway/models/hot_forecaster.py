@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 import torch
 from pydantic import Field, model_validator
@@ -69,43 +69,6 @@ class HOTForecasterConfig(WindowSizes, BlockConfig):
     """Probabilities of quantiles that are forecast beside the median, 0.5, which is the forecast; none for the forecast
     alone. Each is trained by its own pinball loss."""
 
-    @classmethod
-    def paper(cls) -> dict[str, Any]:
-        """List the fields of the published size, 620K parameters with a head of 720 steps (HOT table 1, app. D).
-
-        Stated in the paper: `patch_length`, `feature_map`, and rotary along time alone. In its search space (table 9):
-        `dim`, `num_blocks`, `num_heads`, `dropout` and `pooling`; the point in it is ours, chosen for the 620K. From
-        the authors' code: `ffn_multiple` and `window_norm`. The last three fields are off, as the paper has none.
-        """
-        return {
-            "horizon": 720,
-            "patch_length": 4,
-            "dim": 128,
-            "num_blocks": 2,
-            "num_heads": 8,
-            "ffn_multiple": 4,
-            "dropout": 0.1,
-            "pooling": "mean",
-            "preset": "paper",
-            "feature_map": "smreg",
-            "window_norm": "standard",
-            "variate_embedding": False,
-            "deviation_limit": None,
-            "linear_floor": "none",
-        }
-
-    @classmethod
-    def later(cls) -> dict[str, Any]:
-        """List the fields of the network in the authors' later code, `src/models/ts.py` and its script's defaults."""
-        own = {
-            "num_blocks": 4,
-            "preset": "per_mode",
-            "feature_map": "softmax",
-            "norm": "layer",
-            "patch_activation": True,
-        }
-        return {**cls.paper(), **own}
-
     @model_validator(mode="after")
     def _sizes_fit(self) -> Self:
         if self.lookback % self.patch_length:
@@ -143,7 +106,7 @@ class HOTForecaster(torch_nn.Module):
     tokens pass through blocks of Kronecker attention, with one small attention per mode; a linear head,
     shared by all variates, gives the whole horizon at once.
 
-    Differs from the paper, unless built from `HOTForecasterConfig.paper()`: a closed-form linear forecast may
+    Differs from the paper, unless built as `hot_forecaster_paper`: a closed-form linear forecast may
     lie underneath (`linear_floor`), to which the network adds a correction in units of the window's
     deviation. The head then starts at zero, so that the untrained network *is* the floor.
 
@@ -351,5 +314,3 @@ class HOTForecaster(torch_nn.Module):
 
 
 register("hot_forecaster", HOTForecaster)
-register("hot_forecaster_paper", HOTForecaster, **HOTForecasterConfig.paper())
-register("hot_forecaster_later", HOTForecaster, **HOTForecasterConfig.later())

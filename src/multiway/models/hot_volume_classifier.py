@@ -1,6 +1,6 @@
 """HOT classifier of volumes: convolutional stem, Kronecker attention over three modes (HOT sec. 5.2, app. C.2)."""
 
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import torch
 from pydantic import Field, model_validator
@@ -43,29 +43,6 @@ class HOTVolumeClassifierConfig(VolumeSizes, BlockConfig):
     """Modes with an attention factor; () leaves value and output projections only (HOT table 4)."""
     checkpoint: bool = False
     """Recompute activations in the backward pass instead of keeping them: less memory, a third more time."""
-
-    @classmethod
-    def seven_million(cls) -> dict[str, Any]:
-        """List the fields of about the size that the paper publishes, 7M (HOT table 2), in our own form."""
-        return {"dim": 256, "num_blocks": 4, "num_heads": 8, "kernel_size": 5, "stem_channels": 64, "ffn_multiple": 4}
-
-    @classmethod
-    def paper(cls) -> dict[str, Any]:
-        """List the fields of the form in print at its published size, 7.0M (HOT table 2, app. D).
-
-        Stated in the paper: `feature_map`, rotary along all three modes, and a stem of several convolutions that
-        divides each size by 4. In its search space (table 9): `dim`, `num_blocks`, `num_heads`, `dropout`,
-        `kernel_size` and `pooling`; the point in it is ours. From the authors' code: `ffn_multiple`. Left open in
-        print, and ours: `stem_channels`, with which the count is 7.03M.
-        """
-        return {
-            **cls.seven_million(),
-            "stem_channels": 88,
-            "dropout": 0.1,
-            "pooling": "mean",
-            "preset": "paper",
-            "feature_map": "smreg",
-        }
 
     @property
     def token_sizes(self) -> tuple[int, ...]:
@@ -141,5 +118,3 @@ class HOTVolumeClassifier(torch_nn.Module):
 
 
 register("hot_volume_classifier", HOTVolumeClassifier)
-register("hot_volume_classifier_7m", HOTVolumeClassifier, **HOTVolumeClassifierConfig.seven_million())
-register("hot_volume_classifier_paper", HOTVolumeClassifier, **HOTVolumeClassifierConfig.paper())

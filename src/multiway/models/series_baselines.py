@@ -52,7 +52,10 @@ class PositivePools(nn.Module):
         self.bias = nn.Buffer(torch.zeros(biases, kernels))
         self.sees = nn.Buffer(torch.ones(len(self.dilations), kernels, variates, 1))
         if not self.sees.is_meta:  # any arithmetic there would take the import of torch's compiler
-            self.sees.copy_(_choose_variates(len(self.dilations) * kernels, variates).view_as(self.sees))
+            count = len(self.dilations) * kernels  # each sees 2^U variates up to all: few are as likely as many
+            number = torch.exp2(torch.rand(count) * math.log2(variates + 1)).long().clamp(1, variates)
+            rank = torch.rand(count, variates).argsort(1).argsort(1)
+            self.sees.copy_((rank < number[:, None]).float()[..., None].view_as(self.sees))
 
     @torch.no_grad()
     def fit(self, x: Tensor, kept: Tensor | None) -> None:
@@ -199,13 +202,6 @@ class Rocket(nn.Module):
         parts = [x.float().mT, x.float().mT.diff()][: len(self.pools)]
         seen = [None if not part.isnan().any() else (~part.isnan()).any(1).float() for part in parts]
         return [(torch.nan_to_num(part).contiguous(), kept) for part, kept in zip(parts, seen, strict=True)]
-
-
-def _choose_variates(count: int, variates: int) -> Tensor:
-    """Which variates each kernel sees: their number is 2^U up to all, so that few are as likely as many."""
-    number = torch.exp2(torch.rand(count) * math.log2(variates + 1)).long().clamp(1, variates)
-    rank = torch.rand(count, variates).argsort(1).argsort(1)
-    return (rank < number[:, None]).float()[..., None]
 
 
 class IntervalForest(nn.Module):

@@ -84,11 +84,7 @@ class TextClassifier(torch_nn.Module):
         self.blocks = torch_nn.ModuleList(TransformerBlock(config.dim, config.block) for _ in range(config.num_blocks))
         self.dropout = nn.Dropout(config.dropout)
         self.head = torch_nn.Linear(config.dim, config.num_classes)
-        self._draw()
-
-    def _draw(self) -> None:
-        """Small vectors, so that training decides how large those of rare words become."""
-        torch_nn.init.normal_(self.embedding.weight, std=0.1)
+        torch_nn.init.normal_(self.embedding.weight, std=0.1)  # small: training decides how large rare words become
         torch_nn.init.normal_(self.positions, std=0.02)
         with torch.no_grad():
             self.embedding.weight[0] = 0

@@ -103,16 +103,12 @@ class TextHead(torch_nn.Module):
                 f"Got {tuple(vectors.shape)}. Leading axes are free."
             )
         lead = vectors.shape[:-1]
-        x = vectors if config.pooled is None else _means(vectors, config.pooled)
-        hidden = self.layer(self.dropout(x).reshape(*lead, *config.sizes)).reshape(*lead, -1)
+        if config.pooled is not None:  # means of so many stretches
+            vectors = F.adaptive_avg_pool1d(vectors.reshape(-1, 1, vectors.shape[-1]), config.pooled)
+        hidden = self.layer(self.dropout(vectors).reshape(*lead, *config.sizes)).reshape(*lead, -1)
         hidden = hidden if config.activation is None else ACTIVATIONS[config.activation](hidden)
         out: Tensor = self.output(hidden)
         return out
-
-
-def _means(vectors: Tensor, count: int) -> Tensor:
-    """Means of so many stretches of the last axis, `(*, count)`."""
-    return F.adaptive_avg_pool1d(vectors.reshape(-1, 1, vectors.shape[-1]), count).reshape(*vectors.shape[:-1], count)
 
 
 register("text_head", TextHead)

@@ -1,7 +1,7 @@
 """The transformer block of NdLinear's experiments: torch's own encoder layer, written out, its maps a choice."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Self
 
 from pydantic import Field, model_validator
@@ -126,8 +126,9 @@ class SelfAttention(torch_nn.Module):
         self.head_dim = config.head_dim or dim // config.num_heads
         inner = self.num_heads * self.head_dim
         self.project = torch_nn.Linear(dim, 3 * inner)
-        heads, features = (self.num_heads, self.head_dim), _split(dim, self.num_heads)
-        self.output = build_layer(config.output, heads, features, rank=config.output_rank)
+        # Features of a token by head where they divide, else one after another in the second axis
+        features = (self.num_heads, dim // self.num_heads) if dim % self.num_heads == 0 else (1, dim)
+        self.output = build_layer(config.output, (self.num_heads, self.head_dim), features, rank=config.output_rank)
         self.dropout = config.dropout
 
     def forward(self, x: Tensor, valid: Tensor | None = None) -> Tensor:
@@ -168,8 +169,3 @@ class FeedForward(torch_nn.Module):
 def _attention(dim: int, config: BlockChoice) -> torch_nn.Module:
     choice = config.attention
     return build_attention(choice, dim, causal=config.causal) if choice else SelfAttention(dim, config)
-
-
-def _split(dim: int, heads: int) -> Sequence[int]:
-    """Features of a token by head where they divide, else one after another in the second axis."""
-    return (heads, dim // heads) if dim % heads == 0 else (1, dim)

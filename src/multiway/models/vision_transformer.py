@@ -50,17 +50,6 @@ class VisionTransformerConfig(Config):
     """Map to the classes; for the grid (rows, columns, dim) to (1, 1, classes) (section 3.4)."""
     head_rank: int | None = Field(None, gt=0)
 
-    @classmethod
-    def paper(cls, dim: int = 200) -> dict[str, Any]:
-        """Fields of a published student: 1.68 million parameters with 200 features and three blocks (figure 18)."""
-        pair = {"layer": "nd_linear", "sizes": (dim, 1), "hidden": (dim, 1)}
-        return _published(dim, pair)
-
-    @classmethod
-    def naive(cls) -> dict[str, Any]:
-        """Fields of the published student of dense layers: 500 features, 5.12 million parameters in three blocks."""
-        return _published(500, {"hidden": (512,)})
-
     @property
     def grid(self) -> tuple[int, int]:
         """Patches down and across."""
@@ -116,11 +105,6 @@ class VisionTransformerConfig(Config):
         return self
 
 
-def _published(dim: int, feed_forward: dict[str, Any]) -> dict[str, Any]:
-    block = {"num_heads": 8, "head_dim": 64, "feed_forward": feed_forward}
-    return {"resize": 224, "patch_size": 16, "dim": dim, "num_blocks": 3, "block": block}
-
-
 class VisionTransformer(torch_nn.Module):
     r"""Patches as tokens with learnt places, transformer blocks, and a linear head.
 
@@ -152,7 +136,9 @@ class VisionTransformer(torch_nn.Module):
         self.dropout = nn.Dropout(config.embedding_dropout)
         self.blocks = torch_nn.ModuleList(_block(config) for _ in range(config.num_blocks))
         self.norm = torch_nn.LayerNorm(dim)
-        self.head = _head(config)
+        seen = (*config.grid, config.dim) if config.pooling == "grid" else (config.dim,)
+        classes = (*[1] * (len(seen) - 1), config.num_classes)
+        self.head = build_layer(config.head, seen, classes, rank=config.head_rank)
         self.distill_head = torch_nn.Linear(dim, config.num_classes) if config.distill_token else None
         self.reset_parameters()
 
@@ -231,12 +217,4 @@ def _block(config: VisionTransformerConfig) -> TransformerBlock:
     return TransformerBlock(config.dim, config.block, feed_forward=mixing)
 
 
-def _head(config: VisionTransformerConfig) -> torch_nn.Module:
-    seen = (*config.grid, config.dim) if config.pooling == "grid" else (config.dim,)
-    classes = (*[1] * (len(seen) - 1), config.num_classes)
-    return build_layer(config.head, seen, classes, rank=config.head_rank)
-
-
 register("vision_transformer", VisionTransformer)
-register("vision_transformer_paper", VisionTransformer, **VisionTransformerConfig.paper())
-register("vision_transformer_naive", VisionTransformer, **VisionTransformerConfig.naive())

@@ -52,7 +52,13 @@ class OutputParallel(ParallelStyle):  # type: ignore[misc]  # torch does not say
                 f"divide. Take the layers that parallel_plan names."
             )
         assert isinstance(module, Spread)
-        _distribute(module, _axes(module, mode), device_mesh)
+        axes = _axes(module, mode)
+        for owner in module.modules():
+            for name, parameter in owner._parameters.items():
+                if parameter is not None:
+                    place = Shard(axes[id(parameter)]) if id(parameter) in axes else Replicate()
+                    part = distribute_tensor(parameter.data, device_mesh, [place])
+                    owner._parameters[name] = nn.Parameter(part, requires_grad=parameter.requires_grad)
         module.__dict__["forward"] = _Forward(module, module.forward, device_mesh, mode, self.gather)
         return module
 
@@ -99,16 +105,6 @@ def _axes(module: Spread, mode: int) -> dict[int, int]:
     else:
         axes = [(module.up, 0), (module.bias, 0)]
     return {id(parameter): axis for parameter, axis in axes if parameter is not None}
-
-
-def _distribute(module: nn.Module, axes: dict[int, int], mesh: DeviceMesh) -> None:
-    """Make DTensors of all parameters, split along the given axes and otherwise whole in every process."""
-    for owner in module.modules():
-        for name, parameter in owner._parameters.items():
-            if parameter is not None:
-                place = Shard(axes[id(parameter)]) if id(parameter) in axes else Replicate()
-                part = distribute_tensor(parameter.data, mesh, [place])
-                owner._parameters[name] = nn.Parameter(part, requires_grad=parameter.requires_grad)
 
 
 def _find_placement(module: Spread, mode: int, axes: int) -> Placement:

@@ -86,7 +86,12 @@ class TensorGraphAttention(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        _check_options(num_heads, preset)
+        if num_heads < 1:
+            raise ConfigError(f"TensorGraphAttention: at least one head is needed. Got num_heads={num_heads}.")
+        if preset not in PRESETS:
+            raise ConfigError(
+                f"TensorGraphAttention: preset={preset!r} is not one of {', '.join(PRESETS)}{closest(preset, PRESETS)}"
+            )
         self.dim, self.num_heads, self.out_dim = dim, num_heads, dim if out_dim is None else out_dim
         ins, outs = _choose_sizes(dim, self.out_dim, in_sizes, out_sizes)
         self.preset, self.damping, self.causal, self.banded = preset, damping, causal, banded
@@ -183,15 +188,6 @@ class TensorGraphAttention(nn.Module):
             f"{self.dim}, num_heads={self.num_heads}, out_dim={self.out_dim}, preset={self.preset!r}, "
             f"damping={self.damping}, causal={self.causal}"
             + ("" if self.damping_logits is None else ", learn_damping=True")
-        )
-
-
-def _check_options(num_heads: int, preset: str) -> None:
-    if num_heads < 1:
-        raise ConfigError(f"TensorGraphAttention: at least one head is needed. Got num_heads={num_heads}.")
-    if preset not in PRESETS:
-        raise ConfigError(
-            f"TensorGraphAttention: preset={preset!r} is not one of {', '.join(PRESETS)}{closest(preset, PRESETS)}"
         )
 
 

@@ -55,7 +55,17 @@ class TTEmbedding(nn.Module):
     ) -> None:
         super().__init__()
         self.num_words, self.sizes = num_words, tuple(sizes)
-        self.padding_idx = check_padding(padding_idx, num_words, self.sizes)
+        if (
+            num_words < 1
+            or not self.sizes
+            or min(self.sizes) < 1
+            or (padding_idx is not None and not -num_words <= padding_idx < num_words)
+        ):
+            raise ConfigError(
+                f"TTEmbedding: there is an id at least, sizes are from 1 on, and padding_idx is an id. Got "
+                f"num_words={num_words}, sizes={tuple(self.sizes)} and padding_idx={padding_idx}."
+            )
+        self.padding_idx = None if padding_idx is None else padding_idx % num_words
         self.words = factors_above(num_words, len(self.sizes)) if words is None else tuple(words)
         self.tt_ranks, self.deviation = all_ranks(tt_ranks, len(self.sizes), "TTEmbedding"), deviation
         check_factors(self.words, self.sizes, num_words)
@@ -171,16 +181,6 @@ def factors_above(number: int, count: int) -> tuple[int, ...]:
         factors.append(factor)
         rest = -(-rest // factor)
     return tuple(factors)
-
-
-def check_padding(index: int | None, num_words: int, sizes: Sequence[int]) -> int | None:
-    """The id of padding, of a table that has ids and features."""
-    if num_words < 1 or not sizes or min(sizes) < 1 or (index is not None and not -num_words <= index < num_words):
-        raise ConfigError(
-            f"TTEmbedding: there is an id at least, sizes are from 1 on, and padding_idx is an id. Got "
-            f"num_words={num_words}, sizes={tuple(sizes)} and padding_idx={index}."
-        )
-    return None if index is None else index % num_words
 
 
 def check_ids(ids: Tensor, num_words: int) -> None:

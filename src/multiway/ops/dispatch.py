@@ -227,7 +227,9 @@ def graph_attention(
     if in_graph() and banded is not True and not isinstance(damping, Tensor) and may_be_operator(key, value):
         if value.shape[-2] >= OPERATOR_FROM:
             return call_graph_filter(key, value, damping, reach=reach() if banded is None else None, **form)
-    if banded is None and not torch.compiler.is_exporting() and _has_number(damping):
+    # A damping that is learnt has no number, to count lags by, in graphs, vmap and the meta device
+    has_number = not isinstance(damping, Tensor) or (not in_graph() and has_memory(damping))
+    if banded is None and not torch.compiler.is_exporting() and has_number:
         banded, may_drop = key.shape[-2] > BANDED_FROM * reach(), True
     else:
         may_drop = banded is not False
@@ -237,11 +239,6 @@ def graph_attention(
     if not isinstance(damping, Tensor) and is_plain(key) and is_plain(value) and value.shape[-2] >= STRIPS_FROM:
         return strip_graph_filter(key, value, damping, reach=reach() if may_drop else None, **form)
     return graph_filter(value, attention_adjacency(key, damping, causal=causal), normalisation)
-
-
-def _has_number(damping: Damping) -> bool:
-    """Whether lags can be counted by a damping; a learnt one has no number in graphs, vmap and the meta device."""
-    return not isinstance(damping, Tensor) or (not in_graph() and has_memory(damping))
 
 
 def _reach(damping: Damping, tolerance: float) -> int:

@@ -21,7 +21,7 @@ def tt_matrix(cores: Sequence[Tensor]) -> Float[Tensor, "out in"]:
         ShapeError: Cores are not (rank, in, out, next rank) with ranks that meet and ends of 1.
     """
     check_cores(cores)
-    return _matrix(merge_cores(cores))
+    return merge_cores(cores)[0, :, :, 0].mT
 
 
 @faster(fast_tt_linear)
@@ -117,11 +117,6 @@ def check_cores(cores: Sequence[Tensor]) -> None:
             f"tensor train: cores are (rank, in, out, next rank), each next rank is the following rank, and the "
             f"ends are 1. Got {shapes}."
         )
-
-
-def _matrix(core: Tensor) -> Tensor:
-    """(1, in, out, 1) to (out, in)."""
-    return core[0, :, :, 0].mT
 
 
 def _limits(tt_ranks: Sequence[int] | None, max_error: float | None, count: int) -> list[int | None]:

@@ -76,7 +76,8 @@ def texture_features(volumes: Float[Tensor, "*batch depth height width"]) -> Flo
 
     Of an axis of one voxel there is no step: 0.
     """
-    steps = [volumes.diff(dim=axis).abs().sum(SPACE) / max(_count(volumes.diff(dim=axis)), 1) for axis in SPACE]
+    changes = [volumes.diff(dim=axis) for axis in SPACE]
+    steps = [change.abs().sum(SPACE) / max(math.prod(change.shape[-3:]), 1) for change in changes]
     window, flat = _at_most(3, volumes), volumes.flatten(0, -4)[:, None]
     means, squares = (F.avg_pool3d(values, window, 1) for values in (flat, flat.square()))
     local = (squares - means.square()).clamp_min(0).sqrt().flatten(1)
@@ -114,7 +115,3 @@ def _extent(marked: Tensor) -> Tensor:
 
 def _at_most(size: int, volumes: Tensor) -> list[int]:
     return [min(size, side) for side in volumes.shape[-3:]]
-
-
-def _count(volumes: Tensor) -> int:
-    return math.prod(volumes.shape[-3:])

@@ -155,7 +155,10 @@ class _Trial:
     def __init__(self, evidence: Evidence, ranks: Mapping[str, int]) -> None:
         known = {name: np.asarray(each, np.float64) for name, each in evidence.losses.items()}
         self.ranks = {**ranks, BLEND: MIXED}
-        self.evidence, self.losses = evidence, {name: each for name, each in known.items() if _has_losses(each)}
+        self.evidence = evidence
+        self.losses = {
+            name: each for name, each in known.items() if np.isfinite(each).any() and not np.isinf(each).any()
+        }
         if not self.losses:
             raise ConfigError(f"answer: no candidate has a loss on {evidence.measured}. Name one that answers.")
         self.names = list(self.losses)
@@ -276,11 +279,6 @@ class _Trial:
         against = f" against {other:.3g}" if others else ""
         against += f" of {_article(rival)}" if others and name == self.best else ""
         return f"{word} {own:.3g}{against}, {measured} of {self.count(cases):,} {self.evidence.unit}"
-
-
-def _has_losses(losses: Floats) -> bool:
-    """Whether there is a loss, and none of them is infinite."""
-    return bool(np.isfinite(losses).any() and not np.isinf(losses).any())
 
 
 def _article(name: str) -> str:

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
-from torch import nn
-
 from multiway import compress
 from multiway.compress.budget import RankOptions
 from multiway.data.findings import list_some
@@ -75,10 +73,12 @@ def _smaller(run: Run, plan: compress.Plan, out: Path, recovery: Recovery | None
     network = plan.apply(inplace=True, keep_originals=False)
     if recovery is not None:
         scores["after"] = network_score(run)
-        _recover(run, recovery, teacher)
+        with _briefly(run, recovery):
+            run.task.fit(run, run.task.own, run.prepared, Context(teacher=teacher))
+        run.model.to("cpu").eval()
         run.facts["recovery"] = {**scores, "recovered": network_score(run), **recovery._asdict()}
     run.facts |= costs_of(run)
-    if NETWORK in run.answer.shares:
+    if run.answer.shares.keys() & {NETWORK, run.task.own}:
         run.answer = choose_answer(run, refit=False)
     finish(run)
     run.facts["parameters"] = parameters_of(run, run.models)
@@ -106,13 +106,6 @@ def network_score(run: Run) -> float | None:
     rows = run.task.score(run, run.task.predict(run, run.prepared, "validation"), "validation")
     value: float | None = next((row["value"] for row in rows if row["model"] == NETWORK and metric.measures(row)), None)
     return value
-
-
-def _recover(run: Run, recovery: Recovery, teacher: nn.Module | None) -> None:
-    """Train the network further, as its run was trained but shorter and more slowly."""
-    with _briefly(run, recovery):
-        run.task.fit(run, run.task.own, run.prepared, Context(teacher=teacher))
-    run.model.to("cpu").eval()
 
 
 @contextlib.contextmanager

@@ -1,7 +1,7 @@
 """What a task is declared with: options, context, and what its config, data, state and page have to give."""
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, Self
 
 from torch import nn
@@ -121,27 +121,3 @@ class Encoding:
     split_later: Callable[[Any, Samples[Any]], Splits] = lambda config, samples: {}
     remarks: Callable[[Samples[Any], Splits], Iterable[str]] = notes_on_draws
     split_field: Fix | None = None
-
-
-class Cell(Protocol):
-    """A cell of a published table, as a recipe describes it."""
-
-    @property
-    def row(self) -> str:
-        """Name of the row, a data set."""
-
-    @property
-    def variant(self) -> str | None:
-        """What tells cells of one row apart."""
-
-    @property
-    def form(self) -> str | None:
-        """`paper` or another form of the paper's model."""
-
-    @property
-    def horizons(self) -> tuple[int, ...]:
-        """Horizons that the cell is the mean of; empty where there are none."""
-
-    @property
-    def figures(self) -> Mapping[str, float]:
-        """Published scores by metric."""

@@ -202,13 +202,6 @@ def read_every(text: str) -> int:
     return read_whole(count)
 
 
-def read_count(text: str) -> int:
-    """A whole number, 0 among them."""
-    if not text.isdecimal():
-        raise ValueError("give a whole number")
-    return int(text)
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Spelling:
     """How the settings of a task are written in a call of Python.

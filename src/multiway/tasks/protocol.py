@@ -24,7 +24,6 @@ from multiway.tasks.declarations import NETWORK as NETWORK
 from multiway.tasks.declarations import OURS as OURS
 from multiway.tasks.declarations import SPLITS as SPLITS
 from multiway.tasks.declarations import VALIDATION as VALIDATION
-from multiway.tasks.declarations import Cell as Cell
 from multiway.tasks.declarations import Context as Context
 from multiway.tasks.declarations import Encoding as Encoding
 from multiway.tasks.declarations import Fitted as Fitted
@@ -209,29 +208,20 @@ def no_facts(*given: object) -> Plain:
     return {}
 
 
-def no_sample(run: Run, prepared: Any) -> tuple[Tensor | None, ...]:
-    """Refuse to measure a compression."""
-    raise ConfigError(f"compress: runs of {run.task.name} give no sample. Use multiway.compress.plan in Python.")
+def refuse(words: str) -> Callable[..., Any]:
+    """What a task without such an answer says; `{}` is its name."""
+
+    def refusal(run: Run, *given: object) -> Any:
+        raise ConfigError(words.format(run.task.name))
+
+    return refusal
 
 
-def no_explanation(run: Run, out: Path | None, options: Plain) -> Answer:
-    """Refuse to explain."""
-    raise ConfigError(f"explain: a run of {run.task.name} has no explanation. Use `multiway report`.")
-
-
-def no_backtest(run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
-    """Refuse to predict from past moments."""
-    raise ConfigError(f"backtest: a run of {run.task.name} has no past moments to start from. Use `multiway evaluate`.")
-
-
-def no_anomalies(run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
-    """Refuse to score past values."""
-    raise ConfigError(f"anomalies: a run of {run.task.name} has no bands around past values. Use `multiway evaluate`.")
-
-
-def no_update(run: Run, data: str) -> Run:
-    """Refuse later rows."""
-    raise ConfigError(f"update: a run of {run.task.name} takes in no later rows. Train it on all of them.")
+NO_SAMPLE = refuse("compress: runs of {} give no sample. Use multiway.compress.plan in Python.")
+NO_EXPLANATION = refuse("explain: a run of {} has no explanation. Use `multiway report`.")
+NO_BACKTEST = refuse("backtest: a run of {} has no past moments to start from. Use `multiway evaluate`.")
+NO_ANOMALIES = refuse("anomalies: a run of {} has no bands around past values. Use `multiway evaluate`.")
+NO_UPDATE = refuse("update: a run of {} takes in no later rows. Train it on all of them.")
 
 
 def score_later(run: Run, data: str, split: str) -> list[Row]:
@@ -382,13 +372,13 @@ class Task:
     """What lies far outside the training in later data that are scored."""
     answer: Callable[..., Answer]
     """Predict for data that nobody has labelled; written to `out` where it is given."""
-    explain: Callable[[Run, Path | None, Plain], Answer] = no_explanation
+    explain: Callable[[Run, Path | None, Plain], Answer] = NO_EXPLANATION
     """Write what the model looked at."""
-    backtest: Callable[[Run, str | None, Path | None, Plain], Answer] = no_backtest
+    backtest: Callable[[Run, str | None, Path | None, Plain], Answer] = NO_BACKTEST
     """Predict from past moments."""
-    anomalies: Callable[[Run, str | None, Path | None, Plain], Answer] = no_anomalies
+    anomalies: Callable[[Run, str | None, Path | None, Plain], Answer] = NO_ANOMALIES
     """Past values that are not as the run expects."""
-    update: Callable[[Run, str], Run] = no_update
+    update: Callable[[Run, str], Run] = NO_UPDATE
     """The run with later rows taken in; its models are changed in place."""
 
     # Compression.
@@ -399,7 +389,7 @@ class Task:
     """The part of our model whose layers `compress` may swap."""
     trained_part: Callable[[nn.Module], nn.Module] = lambda model: model
     """The part of a model whose trained numbers are counted."""
-    sample: Callable[[Run, Any], tuple[Tensor | None, ...]] = no_sample
+    sample: Callable[[Run, Any], tuple[Tensor | None, ...]] = NO_SAMPLE
     """Validation inputs of the network, evenly spread, to measure a compression on."""
 
     def __reduce__(self) -> "tuple[Callable[[str], AnyTask], tuple[str]]":

@@ -118,7 +118,10 @@ def load(path: Path) -> Run:
     task.facts.parse(stored.facts, str(path / PREPROCESSING))
     scores = _scores_of(folder)
     with readable(path, f"run of {task.name}"):
-        state = _state_of(task, stored, path)
+        try:
+            state: State = task.state.parse(stored.state)
+        except MultiwayError as error:
+            raise RunError(f"{path / PREPROCESSING}: {error}") from None
         run = Run(
             task=task,
             config=config,
@@ -146,14 +149,6 @@ def caution(run: Run) -> None:
     """Warn of what should be read with care."""
     for words in run.task.cautions(run):
         warn(words)
-
-
-def _state_of(task: AnyTask, stored: Preprocessing, path: Path) -> State:
-    try:
-        state: State = task.state.parse(stored.state)
-    except MultiwayError as error:
-        raise RunError(f"{path / PREPROCESSING}: {error}") from None
-    return state
 
 
 def _scores_of(folder: RunFolder) -> list[Row]:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from multiway.config import read_yaml as read_yaml
     from multiway.data import CheckReport as CheckReport
     from multiway.data.datasets import catalogue as catalogue
+    from multiway.data.datasets import fetch_dataset as fetch_dataset
     from multiway.data.datasets import list_datasets as list_datasets
     from multiway.data.findings import reading_once as reading_once
     from multiway.tasks.answers import Answer as Answer
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from multiway.workflows.looking import audit as audit
     from multiway.workflows.looking import audit_files as audit_files
     from multiway.workflows.looking import check as check
-    from multiway.workflows.looking import fetch_dataset as fetch_dataset
     from multiway.workflows.looking import make_lesions as make_lesions
     from multiway.workflows.looking import predict as predict
     from multiway.workflows.looking import report as report

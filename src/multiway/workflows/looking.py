@@ -84,11 +84,6 @@ def _add_proposal(report: CheckReport, kind: Kind, config: Config, source: objec
     return dataclasses.replace(report, proposal=proposal, findings=findings)
 
 
-def fetch_dataset(name: str) -> Path:
-    """Download a known data set, check its hash, and return its path."""
-    return datasets.fetch_dataset(name)
-
-
 @files.sparing_inputs()
 def make_lesions(source: str, out: Path, options: dict[str, Any] | None = None) -> Path:
     """Paint lesions with exact masks into the volumes of a file or known data set; return the table of the new set."""

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from multiway.config import Config, Flag, Plain
 from multiway.data.options import Budget, Shares, TestShare, ValidationShare
 from multiway.tasks.candidate import baseline_of
-from multiway.tasks.options import LAYER, NetworkConfig, Sizes, read_count, starting_from
+from multiway.tasks.options import LAYER, NetworkConfig, Sizes, starting_from
 from multiway.tasks.settings import Predict, TaskSettings
 from multiway.training.config import TrainingConfig
 
@@ -89,6 +89,13 @@ class LanguageConfig(NetworkConfig):
 
         rows = max(set_by_data["vocabulary"], model_defaults(self.model_name).get("vocabulary", 0))
         return super().network_fields(vocabulary=rows, context=self.tokens.context)
+
+
+def read_count(text: str) -> int:
+    """A whole number, 0 among them."""
+    if not text.isdecimal():
+        raise ValueError("give a whole number")
+    return int(text)
 
 
 class LanguagePredict(Predict):

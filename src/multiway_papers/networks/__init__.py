@@ -1,7 +1,8 @@
 """Whole networks of the papers' own tasks; `create_model` finds them by name."""
 
-from multiway.models.cnn_image_classifier import CNNImageClassifierConfig
+from multiway.models import CNNImageClassifier, HOTForecaster, HOTVolumeClassifier, VisionTransformer
 from multiway.models.registry import register
+from multiway_papers.networks import sizes
 from multiway_papers.networks.hot_stock_classifier import HOTStockClassifier as HOTStockClassifier
 from multiway_papers.networks.hot_stock_classifier import HOTStockClassifierConfig as HOTStockClassifierConfig
 from multiway_papers.networks.language_model import OPT_125M, OPT_125M_NDLINEAR, OPT_350M, OPT_350M_NDLINEAR
@@ -22,5 +23,13 @@ register("opt_125m_ndlinear", CausalTransformer, **OPT_125M_NDLINEAR)
 register("opt_350m_ndlinear", CausalTransformer, **OPT_350M_NDLINEAR)
 for control in ("no_time", "trains", "filter"):
     register(f"tga_text_classifier_{control}", TGAControl, control=control)
-register("cnn_image_classifier_mixed", MixedCNN, **CNNImageClassifierConfig.paper())
+register("cnn_image_classifier_mixed", MixedCNN, **sizes.CNN_IMAGE_CLASSIFIER)
+register("cnn_image_classifier_paper", CNNImageClassifier, **sizes.CNN_IMAGE_CLASSIFIER)
+register("cnn_image_classifier_dense", CNNImageClassifier, **sizes.CNN_IMAGE_CLASSIFIER_DENSE)
+register("hot_forecaster_paper", HOTForecaster, **sizes.HOT_FORECASTER)
+register("hot_forecaster_later", HOTForecaster, **sizes.HOT_FORECASTER_LATER)
+register("hot_volume_classifier_7m", HOTVolumeClassifier, **sizes.SEVEN_MILLION)
+register("hot_volume_classifier_paper", HOTVolumeClassifier, **sizes.HOT_VOLUME_CLASSIFIER)
+register("vision_transformer_paper", VisionTransformer, **sizes.vision_transformer())
+register("vision_transformer_naive", VisionTransformer, **sizes.VISION_TRANSFORMER_NAIVE)
 register("grid_image_classifier", GridImageClassifier)

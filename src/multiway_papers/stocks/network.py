@@ -25,6 +25,7 @@ from multiway.training.processes import best_device, device_of
 from multiway_papers.stocks.baselines import baseline_in
 from multiway_papers.stocks.config import StockConfig
 from multiway_papers.stocks.encode import StockInputs
+from multiway_papers.stocks.metrics import mean_f1, median_error, over_batches, share_above_zero
 from multiway_papers.stocks.samples import Marks, StockWindows
 from multiway_papers.stocks.state import StockScale
 
@@ -75,7 +76,7 @@ def answer_chances(run: Run, inputs: StockInputs) -> Values:
 def rises_of(run: Run, inputs: StockInputs) -> Values:
     """Probability of a rise by the answer of a run, `(samples, stocks)`."""
     said, levels = answer_chances(run, inputs), run.config.levels
-    return quantiles.share_above_zero(said, levels) if levels else said
+    return share_above_zero(said, levels) if levels else said
 
 
 class MovementLoss:
@@ -176,7 +177,7 @@ class Scored:
                 told = {**draw, "units": self.days[chosen]}
                 rows += model_rows(of_texts, self.labels[chosen], {model: output[chosen]}, split, **told)
             for name in OVER_BATCHES if self.config.batch_days else ():
-                value = classes.over_batches(metrics[name], self.labels, output, self.days, self.config.batch_days)
+                value = over_batches(metrics[name], self.labels, output, self.days, self.config.batch_days)
                 rows.append({**own, "metric": f"{name}_batches", "value": value, "low": None, "high": None})
             rows.append({**own, **count})
         return rows
@@ -221,7 +222,7 @@ class Scored:
 OF_RISES: dict[str, ScoreFunction] = {
     "acc": classes.accuracy,
     "f1": classes.f1,
-    "macro_f1": classes.mean_f1,
+    "macro_f1": mean_f1,
     "mcc": classes.mcc,
     "auc": classes.auc,
 }
@@ -244,7 +245,7 @@ def stock_metrics(config: StockConfig) -> dict[str, ScoreFunction]:
         return {name: partial(of_rises, metric) for name, metric in OF_RISES.items()}
     metrics: dict[str, ScoreFunction] = {
         "pinball": partial(quantiles.pinball, quantiles=config.levels),
-        "mae": partial(quantiles.median_error, quantiles=config.levels),
+        "mae": partial(median_error, quantiles=config.levels),
     }
     return metrics | {name: quantiles.coverage for name in coverage_names(config.levels)}
 
@@ -259,7 +260,7 @@ def rises_and_levels(output: Values, config: StockConfig) -> tuple[Values, pd.Da
     if not config.levels:
         return output, pd.DataFrame(index=range(len(output)))
     names = [f"q{level:g}" for level in config.levels]
-    return quantiles.share_above_zero(output, config.levels), pd.DataFrame(output, columns=names)
+    return share_above_zero(output, config.levels), pd.DataFrame(output, columns=names)
 
 
 def labelled_rows(run: Run, model: str = NETWORK, split: str = "test") -> pd.DataFrame:

@@ -9,8 +9,8 @@ from command import printed
 from multiway.explain import load_explanation
 from multiway.tasks import lifecycle
 from multiway.tasks.grids.config import GridConfig
-from multiway.tasks.grids.explain import list_hidden, name_channels, spread_frames, write_explanation
-from multiway.tasks.grids.model import module_of, shares_of
+from multiway.tasks.grids.explain import list_hidden, name_channels, write_explanation
+from multiway.tasks.grids.model import module_of, shares_of, spread_frames
 from multiway.tasks.grids.task import TASK
 from tasks.grids.fields import make_field, write_npz
 from tasks.grids.test_network import CONFIG, make_cube, write_cube

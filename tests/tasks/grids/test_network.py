@@ -1,5 +1,7 @@
 """The network of a grid: what it is shown, what it loses, that it learns from training times alone, and its answers."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -9,15 +11,9 @@ from command import outcome, printed
 from interruption import stop_after
 from multiway.tasks import lifecycle
 from multiway.tasks.grids.config import GridConfig
-from multiway.tasks.grids.floors import forecast_floors
+from multiway.tasks.grids.floors import Fitted, forecast_floors
 from multiway.tasks.grids.model import forecast_fields, module_of, read_floors, shares_of
-from multiway.tasks.grids.network import (
-    Frames,
-    frames_of,
-    learn_crosswise,
-    learn_floors,
-    weigh_error,
-)
+from multiway.tasks.grids.network import Frames, frames_of, weigh_error
 from multiway.tasks.grids.task import TASK
 from multiway.tasks.protocol import NETWORK
 from tasks.grids.fields import LAND, make_field, months
@@ -68,7 +64,7 @@ def base_of(grid):
 
 def shown(grid, origin, part="train"):
     """Samples of one time, with scales of their own."""
-    floors = [learn_floors(grid, grid.values[:40], 2)]
+    floors = [grid.learn(grid.values[:40])]
     own = {"floors": floors, "base": base_of(grid), "scales": np.array([1.0, 2.0, 4.0])}
     return Frames(grid=grid, origins=np.array([origin]), part=grid.borders[part], **own)
 
@@ -136,7 +132,7 @@ def test_neither_later_rows_nor_those_before_the_context_are_seen(grid, tmp_path
 
 def test_what_is_no_time_of_the_part_has_no_weight(grid):
     (start, stop), samples = grid.borders["validation"], frames_of(
-        grid, "validation", [learn_floors(grid, grid.values[:40], 2)], base_of(grid), np.ones(3)
+        grid, "validation", [grid.learn(grid.values[:40])], base_of(grid), np.ones(3)
     )  # fmt: skip
     batch = samples.gather(torch.arange(len(samples)))
     origins = samples.origins.repeat(MEMBERS)
@@ -147,12 +143,11 @@ def test_what_is_no_time_of_the_part_has_no_weight(grid):
 
 
 def test_the_floors_of_a_stretch_do_not_know_what_is_forecast_from_it(grid):
-    stop = grid.borders["train"][1]
-    fits, values = learn_crosswise(grid, stop, 2), grid.values.copy()
+    fits, values = grid.crosswise, grid.values.copy()
     samples = frames_of(grid, "train", fits, base_of(grid), np.ones(3))
     origin = 21
     values[origin + 1 : origin + 3] += 9.0
-    others = learn_crosswise(grid.__class__(**{**vars(grid), "values": values}), stop, 2)
+    others = dataclasses.replace(grid, values=values).crosswise
     place = next(place for place, each in enumerate(fits) if each is samples.floors_at(origin))
     for one, two in zip(fits[place], others[place], strict=True):
         np.testing.assert_array_equal(one, two)
@@ -248,3 +243,29 @@ def test_one_axis_of_space_is_a_row(tmp_path):
     np.savez(tmp_path / "line.npz", rain=make_field(90)[:, 0], axes=np.array(["time", "x"]), time=months(90))
     run = lifecycle.fit_in_memory(TASK, CONFIG, tmp_path / "line.npz")
     assert run.state.planes == (1, 1, 1, 5) and NETWORK in {row["model"] for row in run.scores}
+
+
+def test_a_smaller_network_is_weighed_anew_and_floors_stay(tmp_path):
+    path, folder, small = write_cube(tmp_path / "air.npz", make_cube()), tmp_path / "run", tmp_path / "small"
+    run = lifecycle.start(TASK, CONFIG.replace(data=str(path)), folder)
+    said = printed("compress", folder, "--rule", ".*=lowrank:max_share=.5", "--finetune", 1, "--out", small)
+    smaller = lifecycle.load(small)
+    assert "RMSE of the network on validation" in said
+    one, two = (
+        {(row["model"], row["split"], row["metric"]): row["value"] for row in each.scores} for each in (run, smaller)
+    )
+    assert one.keys() == two.keys()
+    for key, value in one.items():
+        assert (two[key] == pytest.approx(value, rel=LONG32)) == (key[0] not in (NETWORK, "multiway")), key
+    for name in Fitted._fields:
+        assert torch.equal(module_of(run).get_parameter(name), module_of(smaller).get_parameter(name))
+    sizes = [sum(map(torch.numel, module_of(each).network.parameters())) for each in (run, smaller)]
+    assert sizes[1] < sizes[0]
+
+
+def test_floors_alone_have_no_network_to_compress(tmp_path):
+    path, folder = write_cube(tmp_path / "air.npz", make_cube()), tmp_path / "run"
+    lifecycle.start(TASK, CONFIG.replace(data=str(path), model={"name": "none"}), folder)
+    code, out, err = outcome("compress", folder, "--rule", ".*=lowrank:rank=1")
+    assert (code, out) == (1, "") and err.count("\n") == 1
+    assert "the run has no network to compress. Train one (--model auto in training)" in err

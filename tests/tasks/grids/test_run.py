@@ -184,7 +184,6 @@ def test_what_a_run_on_grids_cannot_do_is_one_line(path, trained, tmp_path):
         (["predict", run, "--data", path, "--out", path, "--overwrite"], "nothing is written onto an input"),
         (["predict", run, "--data", path], "fields are written as NetCDF or .npz (--out FILE.nc)"),
         (["predict", run, "--data", path, "--out", tmp_path / "x.npz", "--model", "forest"], "models of this run are"),
-        (["compress", run, "--rule", ".*=lowrank:rank=1"], "runs of grids give no sample"),
         (["train", "grids", "--data", path, "--out", tmp_path / "run", "--horizon", 80], "times are too few"),
         (["train", "grids", "--data", tmp_path / "absent.nc", "--out", tmp_path / "run"], "absent.nc"),
     ):

@@ -42,7 +42,12 @@ class HashedEncoder:
         """Count, place and scale; one row per text."""
         vectors = np.zeros((len(texts), self.dim), np.float32)
         for row, text in enumerate(texts):
-            features = _features(text.casefold())
+            spelled = WORD.findall(text.casefold())
+            words = np.array([zlib.crc32(word.encode()) for word in spelled], np.uint64)
+            pairs = _mix(words[:-1]) + words[1:]
+            letters = np.frombuffer(f" {' '.join(spelled)} ".encode("utf-32-le"), "<u4").astype(np.uint64)
+            triples = (letters[:-2] << np.uint64(42)) | (letters[1:-1] << np.uint64(21)) | letters[2:]
+            features = words, pairs, triples
             kind = np.repeat(np.arange(KINDS), [len(part) for part in features])
             hashes = _mix(np.concatenate(features) ^ SALTS[kind])
             signs = 1.0 - 2.0 * (hashes >> np.uint64(63)).astype(np.float64)
@@ -50,16 +55,6 @@ class HashedEncoder:
             counts = np.bincount(kind * self.dim + places, signs, KINDS * self.dim).astype(np.float64)
             vectors[row] = _unit(_unit(counts.reshape(KINDS, self.dim)).sum(0, keepdims=True))[0]
         return vectors
-
-
-def _features(text: str) -> tuple[Hashes, Hashes, Hashes]:
-    """Hashes of the text's words, pairs of words, and triples of letters within a word and its borders."""
-    spelled = WORD.findall(text)
-    words = np.array([zlib.crc32(word.encode()) for word in spelled], np.uint64)
-    pairs = _mix(words[:-1]) + words[1:]
-    letters = np.frombuffer(f" {' '.join(spelled)} ".encode("utf-32-le"), "<u4").astype(np.uint64)
-    triples = (letters[:-2] << np.uint64(42)) | (letters[1:-1] << np.uint64(21)) | letters[2:]
-    return words, pairs, triples
 
 
 def _mix(values: Hashes) -> Hashes:

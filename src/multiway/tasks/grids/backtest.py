@@ -30,9 +30,9 @@ def backtest_frame(run: Run, grid: PreparedGrid, cutoffs: int = 10, step: int | 
         raise DataError(f"{grid.source}: {rule}. Give more of the past.")
     origins = np.arange(count - horizon - 1, context - 2, -step)[:cutoffs][::-1]
     names, words, parts = list_candidates(run.config, run.state), grid.cube.times.words(), []
-    shares = {run.answer.name: shares_of(run)}
+    module, shares = module_of(run), {run.answer.name: shares_of(run)}
     shares |= {name: np.tile(each, (horizon, 1)) for name, each in zip(names, np.eye(len(names)), strict=True)}
-    for lead, errors in enumerate(errors_after(module_of(run), grid, origins, (0, count)), start=1):
+    for lead, errors in enumerate(errors_after(module, module.floors, grid, origins, (0, count)), start=1):
         products = multiply(errors, grid.weights)
         for name, weights in shares.items():
             own = weights[lead - 1]

@@ -1,6 +1,7 @@
 """A grid as the floors take it: cells side by side, their weights, phases and parts; and what a run keeps of it."""
 
 import dataclasses
+import functools
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +17,7 @@ from multiway.errors import DataError, Fix
 from multiway.tasks.declarations import SPLITS
 from multiway.tasks.grids.config import GridConfig
 from multiway.tasks.grids.cube import Axis, Cube, find_flaws, read_cube
-from multiway.tasks.grids.floors import FLOORS, Floats, History, Whole, carry
+from multiway.tasks.grids.floors import FLOORS, Fitted, Floats, History, Whole, carry, fit_floors
 from multiway.tasks.grids.times import Step
 from multiway.tasks.kind import name_arrays
 
@@ -24,6 +25,9 @@ SAME = 1e-6
 """By how much coordinates may differ, as a share of the largest."""
 MODES, FEWEST = 20, 3
 """Patterns of a regression at most, and training times that are needed beside those of the horizon."""
+
+FOLDS = 10
+"""Stretches of training times, each forecast first by floors that were learnt from the others."""
 
 
 class GridState(Config):
@@ -128,6 +132,41 @@ class PreparedGrid:
     def past(self) -> History:
         """What forecasts see."""
         return History(carry(self.values, self.context), self.phases, self.weights)
+
+    @property
+    def horizon(self) -> int:
+        """Times to forecast."""
+        return len(self.phases) - len(self.values)
+
+    def learn(self, values: Floats) -> Fitted:
+        """What the floors know of the first times, whose values are given."""
+        how = {"period": self.state.period, "horizon": self.horizon, "modes": self.state.modes}
+        return fit_floors(values, self.phases[: len(values)], self.weights, **how)
+
+    @property
+    def is_split(self) -> bool:
+        """Whether a training is to learn from it; a later grid is one part as a whole."""
+        return self.borders["train"][1] <= self.borders["validation"][0]
+
+    @functools.cached_property
+    def early(self) -> Fitted:
+        """What the floors know of the training times: all that validation may be forecast with."""
+        return self.learn(self.values[: self.borders["train"][1]])
+
+    @functools.cached_property
+    def crosswise(self) -> list[Fitted]:
+        """Floors for each stretch of the training, learnt without its times and those that are forecast from it.
+
+        A network that corrects floors which know the answer would learn to correct too little.
+        """
+        stop = self.borders["train"][1]
+        fits, rows = [], np.arange(stop)
+        for fold in range(FOLDS):
+            inside = np.flatnonzero(rows * FOLDS // stop == fold)
+            first, last = (inside[0], inside[-1] + min(self.horizon, stop // 2)) if len(inside) else (stop, stop)
+            is_held = (rows >= first) & (rows <= last)
+            fits.append(self.learn(np.where(is_held[:, None], np.nan, self.values[:stop])))
+        return fits
 
 
 def read_sound(config: GridConfig, source: object) -> tuple[Cube, tuple[str, ...]]:

@@ -14,15 +14,12 @@ from multiway.explain import Explanation, draw_explanation, lag_labels, mode_map
 from multiway.files import atomic_folder
 from multiway.models import HOTGridForecaster
 from multiway.tasks.answers import Answer
-from multiway.tasks.grids.encode import GridState, PreparedGrid
-from multiway.tasks.grids.model import module_of, read_floors, shares_of
+from multiway.tasks.grids.encode import GridState
+from multiway.tasks.grids.model import module_of, shares_of, spread_frames
 from multiway.tasks.grids.network import Frames, list_candidates, weigh_error
 from multiway.tasks.lifecycle import reread
 from multiway.tasks.run import Run
 from multiway.training import Batch
-
-MOST = 16
-"""Times of validation, evenly spread, that a network is shown."""
 
 
 def write_explanation(run: Run, out: Path | None, options: Plain) -> Answer:
@@ -47,15 +44,6 @@ def write_explanation(run: Run, out: Path | None, options: Plain) -> Answer:
             files += draw_explanation(made, maps)
             notes += strongest(maps.average)
         return Answer(files=files, notes=notes).within(folder)
-
-
-def spread_frames(run: Run, grid: PreparedGrid) -> Frames:
-    """Samples of validation that a network is shown, evenly spread, the last among them."""
-    module, (start, stop) = module_of(run), grid.borders["validation"]
-    origins = np.unique(np.linspace(max(start - run.config.horizon, 0), stop - 2, MOST).astype(int))
-    own = {"base": module.numbers("base"), "scales": module.numbers("scales")}
-    floors = [read_floors(dict(module.named_parameters()))]
-    return Frames(grid=grid, floors=floors, origins=origins, part=(start, stop), **own)
 
 
 @torch.no_grad()

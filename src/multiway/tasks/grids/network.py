@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from multiway.models import create_model
 from multiway.tasks.grids.config import NONE, GridConfig
 from multiway.tasks.grids.encode import GridState, PreparedGrid
-from multiway.tasks.grids.floors import Fitted, Floats, History, fit_floors, forecast_floors
+from multiway.tasks.grids.floors import Fitted, Floats, History, forecast_floors
 from multiway.tasks.options import network_fields
 from multiway.tasks.protocol import NETWORK
 from multiway.training import Batch
@@ -20,8 +20,6 @@ from multiway.training.processes import best_device, device_of
 
 FEATURES = 5
 """What a network is told of a cell beside its value: whether that is known, the season on a circle, row and column."""
-FOLDS = 10
-"""Stretches of training times, each forecast first by floors that were learnt from the others."""
 AT_ONCE = 8
 """Samples that are forecast at once."""
 
@@ -136,29 +134,10 @@ def frames_of(grid: PreparedGrid, split: str, floors: Sequence[Fitted], base: Fl
     return Frames(grid=grid, floors=floors, base=base, scales=scales, origins=origins, part=(start, stop))
 
 
-def learn_floors(grid: PreparedGrid, values: Floats, horizon: int) -> Fitted:
-    """What the floors know of the first times of a grid, whose values are given."""
-    how = {"period": grid.state.period, "horizon": horizon, "modes": grid.state.modes}
-    return fit_floors(values, grid.phases[: len(values)], grid.weights, **how)
-
-
-def learn_crosswise(grid: PreparedGrid, stop: int, horizon: int) -> list[Fitted]:
-    """Floors for each stretch of the training, learnt without its times and those that are forecast from it.
-
-    A network that corrects floors which know the answer would learn to correct too little.
-    """
-    fits, rows = [], np.arange(stop)
-    for fold in range(FOLDS):
-        inside = np.flatnonzero(rows * FOLDS // stop == fold)
-        first, last = (inside[0], inside[-1] + min(horizon, stop // 2)) if len(inside) else (stop, stop)
-        is_held = (rows >= first) & (rows <= last)
-        fits.append(learn_floors(grid, np.where(is_held[:, None], np.nan, grid.values[:stop]), horizon))
-    return fits
-
-
-def find_scales(grid: PreparedGrid, stop: int, fitted: Fitted) -> Floats:
+def find_scales(grid: PreparedGrid) -> Floats:
     """Root mean square of the anomalies of each channel in the training."""
-    planes = grid.state.to_planes(grid.values[:stop] - fitted.climatology[grid.phases[:stop]])
+    stop = grid.borders["train"][1]
+    planes = grid.state.to_planes(grid.values[:stop] - grid.early.climatology[grid.phases[:stop]])
     squares = [float(np.nanmean(each**2)) if np.isfinite(each).any() else 0.0 for each in np.moveaxis(planes, 2, 0)]
     scales: Floats = np.sqrt(np.array(squares)).clip(1e-12)
     return scales

@@ -11,7 +11,7 @@ from multiway.report.sections import Images, PagePart, Picture, Section, Table, 
 from multiway.tasks import pages
 from multiway.tasks.grids.encode import GridState, PreparedGrid
 from multiway.tasks.grids.explain import name_channels
-from multiway.tasks.grids.model import blend_fields, in_words, module_of, read_floors, shares_of
+from multiway.tasks.grids.model import blend_fields, in_words, module_of, shares_of
 from multiway.tasks.grids.network import list_candidates
 from multiway.tasks.lifecycle import if_there, reread
 from multiway.tasks.protocol import OURS
@@ -69,13 +69,12 @@ def field_pictures(run: Run, prepared: PreparedGrid) -> Iterator[Picture]:
     if truth is None or not np.isfinite(truth).any():
         return
     module, shares = module_of(run), shares_of(run)
-    fitted = read_floors(dict(module.named_parameters()))
     low, high = float(np.nanmin(truth)), float(np.nanmax(truth))
     scale, when = f"{low:.4g} to {high:.4g}{state.suffix}", prepared.cube.times.words()[-1]
     when += f", {name_channels(state)[0]}" if state.planes[1] > 1 else ""
     yield Picture(f"Truth, {when}", [colour_png(draw_map(truth, low, high))], scale)
     for lead in dict.fromkeys((1, horizon)):
-        field = blend_fields(module, fitted, prepared, last - lead, shares)[lead - 1 : lead]
+        field = blend_fields(module, module.floors, prepared, last - lead, shares)[lead - 1 : lead]
         answer = plane_of(state, state.spread(field)[0])
         assert answer is not None
         off = answer - truth

@@ -6,23 +6,26 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
+from torch import nn
 
 from multiway import files
 from multiway.auditing import AuditReport
 from multiway.auditing.duplicates import by_split, check_duplicates, sample_digest
+from multiway.auditing.windows import check_fields
 from multiway.config import Plain
 from multiway.data.matching import Far, far_columns
 from multiway.data.writing import check_target, write_table
 from multiway.errors import ConfigError, Fix
 from multiway.tasks.answers import Answer
 from multiway.tasks.choice import Choice, choice_of_settings
+from multiway.tasks.fitting import nearing
 from multiway.tasks.grids.backtest import backtest_frame, pool_leads
 from multiway.tasks.grids.bands import SHOWN
 from multiway.tasks.grids.config import GRIDS, GridConfig
 from multiway.tasks.grids.encode import GridState, PreparedGrid, prepare_grid
 from multiway.tasks.grids.explain import write_explanation
 from multiway.tasks.grids.floors import Fitted as Floors
-from multiway.tasks.grids.floors import Floats, blend_weights
+from multiway.tasks.grids.floors import Floats
 from multiway.tasks.grids.model import (
     GridFloors,
     Measured,
@@ -35,9 +38,11 @@ from multiway.tasks.grids.model import (
     module_of,
     quantiles_of,
     samples_of,
+    share_candidates,
     shares_of,
+    spread_frames,
 )
-from multiway.tasks.grids.network import learn_floors, list_candidates, weigh_error
+from multiway.tasks.grids.network import list_candidates, weigh_error
 from multiway.tasks.grids.settling import settle_network
 from multiway.tasks.grids.writing import FIELDS, write_fields
 from multiway.tasks.lifecycle import data_of
@@ -48,14 +53,14 @@ from multiway.training import train
 
 
 def fit_model(run: Run, name: str, prepared: PreparedGrid, context: Context) -> Fitted:
-    """Learn the floors from the training times, then the network: to correct the blend that validation prefers."""
+    """Learn from the training times to correct the blend of floors that validation prefers."""
     module = learn_start(module_of(run), prepared)
     if module.network is None:
         return {"modes": run.state.modes, "period": run.state.period, "cells": prepared.values.shape[1]}
     samples = samples_of(module, prepared)
     return train(
         module.network,
-        weigh_error,
+        weigh_error if context.teacher is None else nearing(context.teacher, weigh_error),
         samples.training,
         samples.validation,
         run.config.training,
@@ -69,7 +74,7 @@ def choose_answer(run: Run, prepared: PreparedGrid, *, refit: bool = True) -> Ch
     """A blend or a floor for each lead, by the times of validation; or the floor that the settings name."""
     module, floors = module_of(run), list_candidates(run.config, run.state)
     products = run.once(prepared, "validation", lambda: measure_errors(module, prepared, "validation"))
-    shares = np.stack([blend_weights(each) for each in products])
+    shares = share_candidates(module, prepared, products)
     module.keep("shares", shares)
     run.facts["banded"] = OURS if run.config.answer in (AUTO, OURS) else run.config.answer
     keep_bands(module, prepared, shares_of(run, run.facts["banded"]))
@@ -91,13 +96,13 @@ def pool(errors: Floats) -> float:
 
 def refit_floors(run: Run, prepared: PreparedGrid, context: Context) -> None:
     """Learn the floors again from all times before the test, once the choice is made."""
-    module_of(run).fit(prepared, prepared.borders["validation"][1], run.config.horizon)
+    module_of(run).fit(prepared, prepared.borders["validation"][1])
 
 
 def learn_all(run: Run, prepared: PreparedGrid) -> dict[str, torch.Tensor]:
     """What the floors know of all times, those of the test too: for forecasts beyond them alone, and for no score."""
-    fitted = learn_floors(prepared, prepared.values, run.config.horizon)
-    return {name: torch.from_numpy(each).float() for name, each in fitted._asdict().items()}
+    learnt = prepared.learn(prepared.values)._asdict()
+    return {name: torch.from_numpy(each).float() for name, each in learnt.items()}
 
 
 def predict_split(run: Run, prepared: PreparedGrid, split: str) -> Measured:
@@ -174,6 +179,20 @@ def check_stored(run: Run) -> None:
         raise ValueError(f"floors of {found} in place of {own}")
 
 
+def swappable_part(model: nn.Module) -> nn.Module:
+    """The network; floors stay as they are."""
+    assert isinstance(model, GridFloors)
+    if model.network is None:
+        raise ConfigError("compress: the run has no network to compress. Train one (", Fix("model.name", AUTO), ").")
+    return model.network
+
+
+def sample_inputs(run: Run, prepared: PreparedGrid) -> tuple[torch.Tensor | None, ...]:
+    """Validation inputs of the network, evenly spread."""
+    frames = spread_frames(run, prepared)
+    return (frames.gather(torch.arange(len(frames)))["inputs"],)
+
+
 def answer_grid(run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
     """The fields after the end of a file, as NetCDF or .npz."""
     if out is None or out.suffix.lower() not in FIELDS:
@@ -214,7 +233,7 @@ def flattering(run: Run, times: Sequence[str], cutoffs: Sequence[str]) -> list[s
 
 
 def audit_grid(config: GridConfig, run: Run | None = None) -> AuditReport:
-    """Whether a field is in two parts, and from which times what is scored was learnt."""
+    """Whether a field is in two parts or made of later ones, and from which times what is scored was learnt."""
     prepared = prepare_grid(config, TASK.locate(config.data or ""))
     words, splits = prepared.cube.times.words(), {split: np.arange(*prepared.borders[split]) for split in SPLITS}
     digests = [sample_digest(np.nan_to_num(field)) for field in prepared.values]
@@ -224,7 +243,8 @@ def audit_grid(config: GridConfig, run: Run | None = None) -> AuditReport:
         f"what is scored was learnt from times before {words[splits['test'][0]]}, the first of the test",
     ]
     copies = check_duplicates(by_split(digests, splits), by_split(words, splits), "fields")
-    return AuditReport.of(f"{prepared.source}: {len(words)} times; {counts}", [*sound, copies])
+    verdicts = [*sound, copies, *check_fields(prepared.values)]
+    return AuditReport.of(f"{prepared.source}: {len(words)} times; {counts}", verdicts)
 
 
 TASK = Task(
@@ -256,4 +276,6 @@ TASK = Task(
     answer=answer_grid,
     backtest=backtest_grid,
     explain=write_explanation,
+    network_in=swappable_part,
+    sample=sample_inputs,
 )
