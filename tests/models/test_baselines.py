@@ -109,3 +109,26 @@ def test_it_learns_which_side_is_bright():
     model = PooledLogistic((16, 16), 1, 2)
     fit_logistic(model, model.features(x[:100]), y[:100], model.features(x[100:]), y[100:])
     assert (model(x[100:]).argmax(1) == y[100:]).double().mean() > 0.95
+
+
+@pytest.mark.parametrize("kind", ["ridge", "logistic", "mean", "majority"])
+def test_a_weight_of_three_is_the_sample_three_times(kind, generator):
+    """The validation rows as well, which choose the penalty."""
+    x, y = make_case()
+    counts, held = torch.randint(1, 4, (len(x),), generator=generator), slice(0, 50)
+    penalties, weights = [1.0, 1e-1, 1e-2, 1e-3], counts.double()
+    if kind in ("mean", "majority"):
+        one, other = (Majority(3) if kind == "majority" else Mean() for _ in range(2))
+        given = y if kind == "majority" else x[:, 1:2]
+        one.fit(given, weights)
+        other.fit(given.repeat_interleave(counts, 0))
+    else:
+        fit, target = (fit_logistic, y) if kind == "logistic" else (fit_ridge, x[:, 1:3].square())
+        one, other = (Linear(7, 3 if kind == "logistic" else 2) for _ in range(2))
+        given = [x, target, x[held], target[held]]
+        facts = fit(one, *given, penalties, weights=(weights, weights[held]))
+        times = [counts, counts, counts[held], counts[held]]
+        repeated = fit(other, *(each.repeat_interleave(n, 0) for each, n in zip(given, times, strict=True)), penalties)
+        assert facts["penalty"] == repeated["penalty"]
+        assert facts["validation_loss"] == pytest.approx(repeated["validation_loss"], rel=SUMS32)
+    np.testing.assert_allclose(one(x), other(x), rtol=SUMS32, atol=SUMS32)

@@ -191,3 +191,9 @@ def test_gradients_of_the_logistic_loss_are_those_of_autograd(is_sparse, generat
     given = x.to_sparse() if is_sparse else x
     loss, *ours = logistic_loss(given, given.T.coalesce() if is_sparse else x.T, y, weight.detach(), bias.detach())
     torch.testing.assert_close((loss, *ours), (expected.detach(), *gradients), rtol=1e-12, atol=1e-12)
+    shares = torch.rand(11, dtype=torch.float64, generator=generator)
+    weighed = (shares * F.cross_entropy(F.linear(x, weight, bias), y, reduction="none")).sum()
+    gradients = torch.autograd.grad(weighed, (weight, bias))
+    turned = given.T.coalesce() if is_sparse else x.T
+    loss, *ours = logistic_loss(given, turned, y, weight.detach(), bias.detach(), shares)
+    torch.testing.assert_close((loss, *ours), (weighed.detach(), *gradients), rtol=1e-12, atol=1e-12)

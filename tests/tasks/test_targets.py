@@ -60,6 +60,21 @@ def test_smoothing_and_weights_are_for_training_alone(generator):
     assert float(total / count) == pytest.approx(float((x[:, 0] - x[:, 1]).abs().mean()), rel=SUMS32)
 
 
+@pytest.mark.parametrize("is_training", [True, False])
+def test_a_sample_of_weight_three_counts_as_three(is_training, generator):
+    x, counts = torch.randn(6, 2, generator=generator), torch.tensor([1, 3, 2, 1, 3, 1])
+    model = nn.Identity().train(is_training)
+    smoothed = TrainingConfig(loss="cross_entropy", label_smoothing=0.2)
+    for loss, target in (
+        (TargetLoss(smoothed, ("no", "yes"), LABELS), torch.from_numpy(LABELS)),
+        *((TargetLoss(TrainingConfig(loss=name), None, NUMBERS), x[:, 1]) for name in ("mse", "mae", "huber")),
+    ):
+        total, count = loss(model, {"inputs": x, "target": target, "weight": counts.float()})
+        batch = {"inputs": x.repeat_interleave(counts, 0), "target": target.repeat_interleave(counts)}
+        expected, number = loss(model, batch)
+        assert float(total) == pytest.approx(float(expected), rel=SUMS32) and float(count) == float(number) == 11
+
+
 def test_scores_are_over_groups_where_they_are_known():
     truth = predictions(None, NUMBERS, {"network": NUMBERS + 1})
     scores = {row["metric"]: row for row in truth.scores("test", 50)}

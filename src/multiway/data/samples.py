@@ -81,6 +81,7 @@ class Samples(Generic[InputsT]):
     target_name: The column that the target came from.
     target_sign: The currency or percent sign without which numbers of the target are read.
     columns: Names along the last axis of the inputs, or of their columns.
+    weights: How much each sample counts in fitting, in validation and in scores; alike where there are none.
     groups: What each sample belongs to, such as a patient: a group stays in one split.
     keys: Equal for copies, which stay in one split as well.
     times: Of each sample: training is on the earliest, the test on the latest.
@@ -102,6 +103,7 @@ class Samples(Generic[InputsT]):
     target_name: str | None = None
     target_sign: str = ""
     columns: tuple[str, ...] = ()
+    weights: NDArray[np.float64] | None = None
     groups: tuple[str, ...] | None = None
     keys: tuple[str, ...] | None = None
     times: pd.Index | None = None
@@ -159,6 +161,7 @@ class Samples(Generic[InputsT]):
             inputs=self.inputs[rows],
             names={name: _some(column, rows) for name, column in self.names.items()},
             target=None if self.target is None else self.target[rows],
+            weights=None if self.weights is None else self.weights[rows],
             groups=None if self.groups is None else _some(self.groups, rows),
             keys=None if self.keys is None else _some(self.keys, rows),
             official=None if self.official is None else _some(self.official, rows),
@@ -176,7 +179,8 @@ class Samples(Generic[InputsT]):
             batch: dict[str, Tensor] = own(index)
             return batch
         batch = {"inputs": self.decode(self.inputs[index])}
-        return batch if self.target is None else {**batch, "target": torch.from_numpy(self.target)[index]}
+        batch |= {} if self.target is None else {"target": torch.from_numpy(self.target)[index]}
+        return batch if self.weights is None else {**batch, "weight": torch.from_numpy(self.weights).float()[index]}
 
     def some(self, most: int) -> Tensor:
         """Indices of so many samples at most, evenly spread."""
@@ -213,6 +217,7 @@ class Samples(Generic[InputsT]):
         inputs = self.inputs.numpy() if isinstance(self.inputs, torch.Tensor) else self.inputs
         yield from (inputs,) if own is None else own()
         yield from (self.columns, self.target, self.classes, self.groups)
+        yield from () if self.weights is None else (self.weights,)
         yield from (list(map(str, column)) for column in self.names.values())
 
 

@@ -1,7 +1,7 @@
 """Targets of samples: classes by name, or numbers."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import pandas as pd
@@ -191,7 +191,12 @@ def join_table(X: object, y: object) -> tuple[pd.DataFrame, str]:
     targets = np.asarray(y)
     if targets.shape != (len(frame),):
         raise DataError(f"y: one target is needed per row, ({len(frame)},). Got {targets.shape}.")
-    name = "target"
-    while name in frame.columns:
-        name += "_"
+    name = free_name("target", frame.columns)
     return frame.assign(**{name: targets}), name
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """A name of a column that no other has."""
+    while name in taken:
+        name += "_"
+    return name

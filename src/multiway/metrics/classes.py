@@ -1,7 +1,8 @@
 """Scores of class probabilities, as MedMNIST defines AUC and ACC; plain functions of arrays.
 
 Labels are `(cases,)` positions of classes, probabilities `(cases, classes)`. With two classes the last column is the
-score of the positive class, which is predicted where the score is above a threshold.
+score of the positive class, which is predicted where the score is above a threshold. Where `weights` are given, a case
+counts as many times.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,34 +13,38 @@ from numpy.typing import NDArray
 
 Labels = NDArray[np.int64]
 Probabilities = NDArray[np.float64]
+Weights = NDArray[np.float64] | None
 
 BINS = 15
 MIDDLE = 0.5
 
 
-def auc(labels: Labels, probabilities: Probabilities) -> float | None:
+def auc(labels: Labels, probabilities: Probabilities, *, weights: Weights = None) -> float | None:
     """Area under the ROC curve: of the last column for two classes, else the mean over one class against the rest.
 
     None where it is undefined: a class is absent, or no other is there.
     """
     count = probabilities.shape[1]
     if count == 2:
-        return _binary_auc(labels == 1, probabilities[:, -1])
-    return _mean([_binary_auc(labels == position, probabilities[:, position]) for position in range(count)])
+        return _binary_auc(labels == 1, probabilities[:, -1], weights)
+    return _mean([_binary_auc(labels == position, probabilities[:, position], weights) for position in range(count)])
 
 
-def _binary_auc(positive: NDArray[np.bool_], scores: NDArray[np.float64]) -> float | None:
-    """Share of pairs in the right order, ties half (Mann and Whitney)."""
-    num_positive = int(positive.sum())
-    num_negative = len(positive) - num_positive
-    if not num_positive or not num_negative:
+def _binary_auc(positive: NDArray[np.bool_], scores: NDArray[np.float64], weights: Weights) -> float | None:
+    """Share of pairs in the right order, ties half (Mann and Whitney); a pair weighs the product of its cases."""
+    if positive.all() or not positive.any():
         return None
-    negative, score = np.sort(scores[~positive]), np.sort(scores[positive])
-    pairs = sum(int(np.searchsorted(negative, score, side).sum()) for side in ("left", "right")) / 2
-    return pairs / (num_positive * num_negative)
+    weights = np.ones(len(scores)) if weights is None else weights
+    order = np.argsort(scores[~positive])
+    negative, below = scores[~positive][order], np.cumsum([0.0, *weights[~positive][order]])
+    ranks = [np.searchsorted(negative, scores[positive], side) for side in ("left", "right")]
+    pairs = float(sum((below[rank] * weights[positive]).sum() for rank in ranks)) / 2
+    return pairs / float(weights[positive].sum() * weights[~positive].sum())
 
 
-def average_precision(labels: Labels, probabilities: Probabilities, position: int = 1) -> float | None:
+def average_precision(
+    labels: Labels, probabilities: Probabilities, position: int = 1, *, weights: Weights = None
+) -> float | None:
     """Sum over thresholds of the precision times the recall that it adds, of one class; None where it is absent.
 
     Chance has the share of the class. Equal scores are taken together.
@@ -48,7 +53,8 @@ def average_precision(labels: Labels, probabilities: Probabilities, position: in
     if not positive.any():
         return None
     _, places = np.unique(-probabilities[:, position], return_inverse=True)
-    found, taken = np.cumsum(np.bincount(places, weights=positive)), np.cumsum(np.bincount(places))
+    own = positive if weights is None else positive * weights
+    found, taken = (np.cumsum(np.bincount(places, weights=each)) for each in (own, weights))
     return float((np.diff(found, prepend=0.0) * found / taken).sum() / found[-1])
 
 
@@ -60,9 +66,9 @@ def predicted_classes(probabilities: Probabilities, threshold: float = MIDDLE) -
     return positions
 
 
-def accuracy(labels: Labels, probabilities: Probabilities) -> float | None:
+def accuracy(labels: Labels, probabilities: Probabilities, *, weights: Weights = None) -> float | None:
     """Share of cases whose class is predicted; None without cases."""
-    return float((predicted_classes(probabilities) == labels).mean()) if len(labels) else None
+    return _share(predicted_classes(probabilities) == labels, np.full(len(labels), True), weights)
 
 
 def sensitivity(labels: Labels, probabilities: Probabilities, threshold: float = MIDDLE) -> float | None:
@@ -77,11 +83,13 @@ def specificity(labels: Labels, probabilities: Probabilities, threshold: float =
     return _mean_over_classes(probabilities, lambda position: _share(predicted != position, labels != position))
 
 
-def balanced_accuracy(labels: Labels, probabilities: Probabilities, threshold: float = MIDDLE) -> float | None:
+def balanced_accuracy(
+    labels: Labels, probabilities: Probabilities, threshold: float = MIDDLE, *, weights: Weights = None
+) -> float | None:
     """Mean over the classes of the share of each that is predicted; None where a class has no case."""
     predicted = predicted_classes(probabilities, threshold)
-    shares = [_share(predicted == position, labels == position) for position in range(probabilities.shape[1])]
-    return _mean(shares)
+    hits = predicted == labels
+    return _mean([_share(hits, labels == position, weights) for position in range(probabilities.shape[1])])
 
 
 def macro_f1(labels: Labels, probabilities: Probabilities) -> float | None:
@@ -103,11 +111,19 @@ def _f1_of_classes(labels: Labels, probabilities: Probabilities) -> tuple[NDArra
     return 2 * np.diag(table)[counted > 0] / counted[counted > 0], table.sum(1)[counted > 0]
 
 
-def f1(labels: Labels, probabilities: Probabilities, threshold: float = MIDDLE, position: int = 1) -> float | None:
+def f1(
+    labels: Labels,
+    probabilities: Probabilities,
+    threshold: float = MIDDLE,
+    position: int = 1,
+    *,
+    weights: Weights = None,
+) -> float | None:
     """F1 of one of two classes, the positive one if not given; None where it neither occurs nor is predicted."""
-    table = confusion_matrix(labels, predicted_classes(probabilities, threshold), 2)
-    counted = int(table[position].sum() + table[:, position].sum())
-    return 2 * int(table[position, position]) / counted if counted else None
+    true, named = labels == position, predicted_classes(probabilities, threshold) == position
+    weights = np.ones(len(labels)) if weights is None else weights
+    both, counted = weights[true & named].sum(), weights[true].sum() + weights[named].sum()
+    return float(2 * both / counted) if counted else None
 
 
 def mcc(labels: Labels, probabilities: Probabilities) -> float | None:
@@ -137,8 +153,9 @@ def _mean_over_classes(probabilities: Probabilities, share_of: Callable[[int], f
     return _mean([share_of(position) for position in ([1] if count == 2 else range(count))])
 
 
-def _share(hits: NDArray[np.bool_], among: NDArray[np.bool_]) -> float | None:
-    return float(hits[among].mean()) if among.any() else None
+def _share(hits: NDArray[np.bool_], among: NDArray[np.bool_], weights: Weights = None) -> float | None:
+    own = None if weights is None else weights[among]
+    return float(np.average(hits[among], weights=own)) if among.any() else None
 
 
 def _mean(shares: Sequence[float | None]) -> float | None:
@@ -165,7 +182,9 @@ def youden_threshold(labels: Labels, probabilities: Probabilities) -> float | No
     return float(candidates[np.abs(candidates - MIDDLE).argmin()])
 
 
-def f1_threshold(labels: Labels, probabilities: Probabilities, position: int = 1) -> float | None:
+def f1_threshold(
+    labels: Labels, probabilities: Probabilities, position: int = 1, *, weights: Weights = None
+) -> float | None:
     """Threshold of the last of two classes with the largest F1 of one of them, halfway between two scores that occur.
 
     Of equally good ones, that nearest to 0.5, which also stands where all scores are one. None where a class is
@@ -175,10 +194,12 @@ def f1_threshold(labels: Labels, probabilities: Probabilities, position: int = 1
     if probabilities.shape[1] != 2 or positive.all() or not positive.any():
         return None
     values, places = np.unique(scores, return_inverse=True)
-    below, found = np.cumsum(np.bincount(places))[:-1], np.cumsum(np.bincount(places, weights=positive))[:-1]
+    counts = np.ones(len(labels)) if weights is None else weights
+    below, found = (np.cumsum(np.bincount(places, weights=each))[:-1] for each in (counts, positive * counts))
+    own = (positive * counts).sum()
     if position == 1:
-        below, found = len(labels) - below, positive.sum() - found
-    values, quality = (values[:-1] + values[1:]) / 2, 2 * found / (below + positive.sum())
+        below, found = counts.sum() - below, own - found
+    values, quality = (values[:-1] + values[1:]) / 2, 2 * found / (below + own)
     best = values[np.isclose(quality, quality.max(initial=0.0), rtol=0, atol=1e-12)]
     return float(best[np.abs(best - MIDDLE).argmin()]) if len(best) else MIDDLE
 
@@ -226,9 +247,13 @@ def reliability_table(labels: Labels, probabilities: Probabilities, bins: int = 
     ]
 
 
-def calibration_error(labels: Labels, probabilities: Probabilities, bins: int = BINS) -> float | None:
+def calibration_error(
+    labels: Labels, probabilities: Probabilities, bins: int = BINS, *, weights: Weights = None
+) -> float | None:
     """Expected calibration error: mean over cases of |confidence - accuracy| of their bin."""
     if not len(labels):
         return None
-    rows = reliability_table(labels, probabilities, bins)
-    return float(sum(row["count"] * abs(row["confidence"] - row["accuracy"]) for row in rows) / len(labels))
+    weights = np.ones(len(labels)) if weights is None else weights
+    confidence, right = probabilities.max(1), probabilities.argmax(1) == labels
+    places = np.minimum((confidence * bins).astype(np.int64), bins - 1)
+    return float(np.abs(np.bincount(places, weights=weights * (confidence - right))).sum() / weights.sum())

@@ -1,4 +1,7 @@
-"""Errors of numbers, over whatever axes the arrays have; None where one is undefined."""
+"""Errors of numbers, over whatever axes the arrays have; None where one is undefined.
+
+Where `weights` are given, a case counts as many times.
+"""
 
 from typing import Any
 
@@ -6,25 +9,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 Numbers = NDArray[Any]
+Weights = NDArray[np.float64] | None
 
 
-def mse(truth: Numbers, predicted: Numbers) -> float | None:
+def mse(truth: Numbers, predicted: Numbers, *, weights: Weights = None) -> float | None:
     """Mean squared error."""
-    return float(np.square(predicted - truth).mean()) if truth.size else None
+    return float(np.average(np.square(predicted - truth), weights=weights)) if truth.size else None
 
 
-def rmse(truth: Numbers, predicted: Numbers) -> float | None:
+def rmse(truth: Numbers, predicted: Numbers, *, weights: Weights = None) -> float | None:
     """Root of the mean squared error, in the units of the numbers."""
-    squared = mse(truth, predicted)
+    squared = mse(truth, predicted, weights=weights)
     return None if squared is None else squared**0.5
 
 
-def mae(truth: Numbers, predicted: Numbers) -> float | None:
+def mae(truth: Numbers, predicted: Numbers, *, weights: Weights = None) -> float | None:
     """Mean absolute error."""
-    return float(np.abs(predicted - truth).mean()) if truth.size else None
+    return float(np.average(np.abs(predicted - truth), weights=weights)) if truth.size else None
 
 
-def r2(truth: Numbers, predicted: Numbers) -> float | None:
+def r2(truth: Numbers, predicted: Numbers, *, weights: Weights = None) -> float | None:
     """1 - squared error / squared deviation from the mean of the truth; None where the truth does not vary."""
-    variation = float(np.square(truth - truth.mean()).sum()) if truth.size else 0.0
-    return 1 - float(np.square(predicted - truth).sum()) / variation if variation else None
+    if not truth.size:
+        return None
+    counts = np.ones(truth.shape) if weights is None else weights
+    variation = float((counts * np.square(truth - np.average(truth, weights=weights))).sum())
+    return 1 - float((counts * np.square(predicted - truth)).sum()) / variation if variation else None

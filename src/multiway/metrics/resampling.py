@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from multiway.errors import ShapeError
 
 Rows = NDArray[np.int64]
-ScoreFunction = Callable[[Any, Any], float | None]
+ScoreFunction = Callable[..., float | None]
 Interval = tuple[float, float] | None
 Floats = NDArray[np.float64]
 ONE_SIDED = 0.8413447460685429
@@ -22,6 +22,7 @@ def intervals(
     predicted: NDArray[Any],
     *,
     units: NDArray[Any] | None = None,
+    weights: Floats | None = None,
     block: int = 1,
     draws: int = 1000,
     seed: int = 0,
@@ -30,10 +31,11 @@ def intervals(
     """Percentile interval of every metric, all over the same draws.
 
     Args:
-        metrics: By name; each a function of the drawn rows of truth and predictions.
+        metrics: By name; each a function of the drawn rows of truth and predictions, and of `weights` if given.
         truth: One row per case.
         predicted: One row per case.
         units: What each case belongs to, such as its patient or day; each case alone if not given.
+        weights: How often each case counts; all alike if not given.
         block: Neighbouring units that are drawn together.
         draws: How often to draw; 0 gives no interval.
         seed: Of the draws.
@@ -50,23 +52,28 @@ def intervals(
         )
     values: dict[str, list[float]] = {name: [] for name in metrics}
     for rows in resamples(units, draws, seed, block):
-        drawn = truth[rows], predicted[rows]
+        drawn, how = (truth[rows], predicted[rows]), {} if weights is None else {"weights": weights[rows]}
         for name, metric in metrics.items():
-            value = metric(*drawn)
+            value = metric(*drawn, **how)
             if value is not None:
                 values[name].append(value)
     return {name: percentiles(samples, draws, level) for name, samples in values.items()}
 
 
 def score_rows(
-    metrics: Mapping[str, ScoreFunction], truth: NDArray[Any], predicted: NDArray[Any], **resampling: Any
+    metrics: Mapping[str, ScoreFunction],
+    truth: NDArray[Any],
+    predicted: NDArray[Any],
+    *,
+    weights: Floats | None = None,
+    **resampling: Any,
 ) -> list[dict[str, Any]]:
-    """Name, value and interval of every metric, None where undefined; `resampling` as of `intervals`."""
-    bounds = intervals(metrics, truth, predicted, **resampling)
-    rows = []
+    """Name, value and interval of every metric, None where undefined; `weights` and the rest as of `intervals`."""
+    bounds = intervals(metrics, truth, predicted, weights=weights, **resampling)
+    rows, how = [], {} if weights is None else {"weights": weights}
     for name, metric in metrics.items():
         low, high = bounds[name] or (None, None)
-        rows.append({"metric": name, "value": metric(truth, predicted), "low": low, "high": high})
+        rows.append({"metric": name, "value": metric(truth, predicted, **how), "low": low, "high": high})
     return rows
 
 

@@ -23,6 +23,13 @@ KNOWN, AT_ONCE = 2, 256
 """Lowest id of a word, since 0 is padding and 1 a word that training had not; and texts that are counted at once."""
 SMALLEST_SPREAD = 1e-9
 """A feature that varies less is left as it is."""
+Weights = tuple[Tensor | None, Tensor | None]
+"""How much the samples count, and those of validation; None where they count alike."""
+
+
+def average(values: Tensor, weights: Tensor | None) -> Tensor:
+    """Mean over samples, the first axis, each of which counts as its weight says."""
+    return values.mean(0) if weights is None else weights.to(values.dtype) @ values / weights.sum()
 
 
 class Majority(nn.Module):
@@ -32,9 +39,10 @@ class Majority(nn.Module):
         super().__init__()
         self.shares = nn.Buffer(torch.full((num_classes,), 1.0 / num_classes, dtype=torch.float64))
 
-    def fit(self, labels: Tensor) -> None:
+    def fit(self, labels: Tensor, weights: Tensor | None = None) -> None:
         """Count the classes of the training samples."""
-        self.shares.copy_(torch.bincount(labels, minlength=len(self.shares)).double() / len(labels))
+        counts = torch.bincount(labels, weights, minlength=len(self.shares)).double()
+        self.shares.copy_(counts / counts.sum())
 
     def forward(self, x: Tensor) -> Tensor:
         """Logits, the same for every sample: `(batch, classes)`."""
@@ -48,9 +56,9 @@ class Mean(nn.Module):
         super().__init__()
         self.mean = nn.Buffer(torch.zeros(num_outputs, dtype=torch.float64))
 
-    def fit(self, targets: Tensor) -> None:
+    def fit(self, targets: Tensor, weights: Tensor | None = None) -> None:
         """Average `(samples, outputs)`."""
-        self.mean.copy_(targets.double().mean(0))
+        self.mean.copy_(average(targets.double(), weights))
 
     def forward(self, x: Tensor) -> Tensor:
         """The same for every sample: `(batch, outputs)`."""
@@ -83,10 +91,10 @@ class Linear(Solved):
         """`(batch, features)` to `(batch, outputs)`."""
         return F.linear(self.standardised(x), self.weight, self.bias)
 
-    def standardise(self, x: Tensor) -> Tensor:
+    def standardise(self, x: Tensor, weights: Tensor | None = None) -> Tensor:
         """Learn centre and spread of the training features, and apply them."""
-        self.centre.copy_(x.double().mean(0))
-        deviation = x.double().std(0, correction=0)
+        self.centre.copy_(average(x.double(), weights))
+        deviation = average((x.double() - self.centre).square(), weights).sqrt()
         self.spread.copy_(torch.where(deviation > SMALLEST_SPREAD, deviation, 1.0))
         return self.standardised(x)
 
@@ -105,41 +113,57 @@ def fit_logistic(
     penalties: Sequence[float] = PENALTIES,
     *,
     standardise: bool = True,
+    weights: Weights = (None, None),
 ) -> Facts:
     """Fit multinomial logistic regression; the penalty is that of the lowest validation loss.
 
-    See `ops.logistic_path` for what is minimised.
+    See `ops.logistic_path` for what is minimised; a weight of 2 is as the sample twice.
 
     Returns:
         The penalty, and the validation loss of every one.
     """
-    x, held_x = model.standardise(x) if standardise else model.standardised(x), model.standardised(held_x)
-    return choose_logistic(model, x, y, held_x, held_y, penalties)
+    x = model.standardise(x, weights[0]) if standardise else model.standardised(x)
+    return choose_logistic(model, x, y, model.standardised(held_x), held_y, penalties, weights)
 
 
 def choose_logistic(
-    model: Solved, x: Tensor, y: Tensor, held_x: Tensor, held_y: Tensor, penalties: Sequence[float]
+    model: Solved,
+    x: Tensor,
+    y: Tensor,
+    held_x: Tensor,
+    held_y: Tensor,
+    penalties: Sequence[float],
+    weights: Weights = (None, None),
 ) -> Facts:
     """The same for features as the map takes them."""
     penalties = sorted(penalties, reverse=True)
-    path = ops.logistic_path(x, y, penalties, len(model.bias))
-    return keep_best(model, zip(penalties, path, strict=True), held_x, held_y, F.cross_entropy)
+    path = ops.logistic_path(x, y, penalties, len(model.bias), weights[0])
+    return keep_best(model, zip(penalties, path, strict=True), held_x, held_y, F.cross_entropy, weights[1])
 
 
 @torch.no_grad()
 def fit_ridge(
-    model: Linear, x: Tensor, y: Tensor, held_x: Tensor, held_y: Tensor, penalties: Sequence[float] = PENALTIES
+    model: Linear,
+    x: Tensor,
+    y: Tensor,
+    held_x: Tensor,
+    held_y: Tensor,
+    penalties: Sequence[float] = PENALTIES,
+    *,
+    weights: Weights = (None, None),
 ) -> Facts:
     """Fit ridge regression; the penalty is that of the lowest mean squared error on validation.
 
     Minimises mean squared error + penalty * |weight|² of the standardised features. Arguments as of `fit_logistic`,
     with `(samples, outputs)` targets.
     """
-    x, held_x = model.standardise(x), model.standardised(held_x)
-    penalties, bias = sorted(penalties, reverse=True), y.double().mean(0)
-    path = _ridge_path(x, y.double() - bias, penalties)
+    own, of_held = weights
+    x, held_x = model.standardise(x, own), model.standardised(held_x)
+    penalties, bias = sorted(penalties, reverse=True), average(y.double(), own)
+    shares = 1.0 if own is None else (own.double() / own.double().mean()).sqrt()[:, None]
+    path = _ridge_path(shares * x, shares * (y.double() - bias), penalties)
     solutions = ((penalty, (weight, bias)) for penalty, weight in zip(penalties, path, strict=True))
-    return keep_best(model, solutions, held_x, held_y.double(), F.mse_loss)
+    return keep_best(model, solutions, held_x, held_y.double(), F.mse_loss, of_held)
 
 
 @torch.no_grad()
@@ -177,12 +201,18 @@ def _ridge_path(x: Tensor, y: Tensor, penalties: Sequence[float]) -> Iterable[Te
 
 
 def keep_best(
-    model: Solved, solutions: Iterable[tuple[float, Solution]], x: Tensor, y: Tensor, loss_of: Callable[..., Tensor]
+    model: Solved,
+    solutions: Iterable[tuple[float, Solution]],
+    x: Tensor,
+    y: Tensor,
+    loss_of: Callable[..., Tensor],
+    weights: Tensor | None = None,
 ) -> Facts:
     """Keep the solution of the lowest validation loss, of equal ones the first."""
     losses: dict[float, float] = {}
     for penalty, (weight, bias) in solutions:
-        loss = float(loss_of(F.linear(x, weight, bias), y))
+        each = loss_of(F.linear(x, weight, bias), y, reduction="none").reshape(len(y), -1).mean(1)
+        loss = float(average(each, weights))
         if loss < min(losses.values(), default=math.inf):
             model.keep(weight, bias)
         losses[penalty] = loss

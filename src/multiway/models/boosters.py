@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from multiway.lazy import load_extra
-from multiway.models.tree_ensemble import TreeEnsemble
+from multiway.models.tree_ensemble import Signs, TreeEnsemble, array_of
 
 RATE, PATIENCE = 0.1, 30
 """Learning rate, and rounds without a gain on the rows that are held out after which no tree is added."""
@@ -20,6 +20,7 @@ LEAVES, DEPTH = 15, 6
 """Leaves of a tree of LightGBM, and splits on the way to one of CatBoost's."""
 
 Held = tuple[Tensor, Tensor]
+Weights = tuple[Tensor | None, Tensor | None]
 
 
 def boost_by_lightgbm(
@@ -30,6 +31,8 @@ def boost_by_lightgbm(
     *,
     held: Held | None = None,
     rounds: int | None = None,
+    weights: Weights = (None, None),
+    signs: Signs = None,
     **how: Any,
 ) -> dict[str, Any]:
     """Boost trees on squared errors of numbers or the log loss of classes, and keep their nodes in a model.
@@ -41,6 +44,8 @@ def boost_by_lightgbm(
         seed: Of what is drawn.
         held: Rows that choose the number of rounds.
         rounds: That number, where it is known; as many as there is room for if not.
+        weights: How much each row counts, and each that is held out.
+        signs: Which way the score may go with each input.
         how: Other parameters of the library.
 
     Returns:
@@ -52,10 +57,12 @@ def boost_by_lightgbm(
     settings: dict[str, Any] = {"objective": objective, "learning_rate": RATE, "num_leaves": LEAVES, "verbosity": -1}
     settings |= {"seed": seed, "deterministic": True, "force_row_wise": True, "num_threads": torch.get_num_threads()}
     settings |= {"num_class": outputs} if objective == "multiclass" else {}
-    examples = lightgbm.Dataset(x.numpy(), y.double().numpy())
+    settings |= {} if signs is None else {"monotone_constraints": list(signs)}
+    own, of_held = map(array_of, weights)
+    examples = lightgbm.Dataset(x.numpy(), y.double().numpy(), weight=own)
     checks: dict[str, Any] = {}
     if held is not None:
-        checks["valid_sets"] = [examples.create_valid(held[0].numpy(), held[1].double().numpy())]
+        checks["valid_sets"] = [examples.create_valid(held[0].numpy(), held[1].double().numpy(), weight=of_held)]
         checks["callbacks"] = [lightgbm.early_stopping(PATIENCE, verbose=False)]
     fitted = lightgbm.train({**settings, **how}, examples, rounds or model.most, **checks)
     trees = [nodes_of_lightgbm(tree["tree_structure"]) for tree in fitted.dump_model()["tree_info"]]  # the best rounds
@@ -64,13 +71,21 @@ def boost_by_lightgbm(
 
 
 def boost_by_catboost(
-    model: TreeEnsemble, x: Tensor, y: Tensor, seed: int, *, held: Held | None = None, rounds: int | None = None
+    model: TreeEnsemble,
+    x: Tensor,
+    y: Tensor,
+    seed: int,
+    *,
+    held: Held | None = None,
+    rounds: int | None = None,
+    weights: Weights = (None, None),
+    signs: Signs = None,
 ) -> dict[str, Any]:
     """The same by CatBoost, whose trees ask one question of all rows at each depth."""
     catboost = load_extra("catboost", "a model of CatBoost's trees", "boosting")
     outputs = len(model.start)
     if (y == y[0]).all() or (x == x[0]).all():  # which CatBoost refuses
-        model.set_trees([], constant_score(y, outputs))
+        model.set_trees([], constant_score(y, outputs, array_of(weights[0])))
         return {"rounds": 0}
     is_number = y.is_floating_point()
     objective = "RMSE" if is_number else "Logloss" if outputs == 1 else "MultiClass"
@@ -78,10 +93,15 @@ def boost_by_catboost(
     settings = {"loss_function": objective, "learning_rate": RATE, "depth": DEPTH, "iterations": rounds or model.most}
     settings |= {"random_seed": seed, "thread_count": torch.get_num_threads(), "allow_writing_files": False}
     settings |= {"classes_count": outputs} if objective == "MultiClass" else {}
+    settings |= {} if signs is None else {"monotone_constraints": list(signs)}
+    own, of_held = map(array_of, weights)
     checks: dict[str, Any] = {}
     if held is not None:
-        checks = {"eval_set": (held[0].numpy(), held[1].numpy()), "early_stopping_rounds": PATIENCE}
-    fitted = make(**settings).fit(x.numpy(), y.numpy(), verbose=False, **checks)
+        checks = {
+            "eval_set": catboost.Pool(held[0].numpy(), held[1].numpy(), weight=of_held),
+            "early_stopping_rounds": PATIENCE,
+        }
+    fitted = make(**settings).fit(x.numpy(), y.numpy(), sample_weight=own, verbose=False, **checks)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trees.json"
         fitted.save_model(str(path), format="json")
@@ -92,11 +112,11 @@ def boost_by_catboost(
     return {"rounds": len(trees)}
 
 
-def constant_score(y: Tensor, outputs: int) -> NDArray[np.float64]:
+def constant_score(y: Tensor, outputs: int, weights: NDArray[Any] | None = None) -> NDArray[np.float64]:
     """The mean of numbers, or logits of the shares of classes, each with one row more."""
     if y.is_floating_point():
-        return np.array([float(y.double().mean())])
-    logits: NDArray[np.float64] = np.log(np.bincount(y.numpy(), minlength=max(outputs, 2)) + 1.0)
+        return np.array([float(np.average(y.double().numpy(), weights=weights))])
+    logits: NDArray[np.float64] = np.log(np.bincount(y.numpy(), weights, minlength=max(outputs, 2)) + 1.0)
     return logits[1:] - logits[:1] if outputs == 1 else logits
 
 

@@ -14,6 +14,8 @@ from multiway.models.open_buffers import OpenBuffers
 
 Nodes = Mapping[str, NDArray[Any]] | NDArray[np.void]
 """Nodes of one tree by field: feature, threshold, left, right and value; a leaf is its own child."""
+Signs = Sequence[int] | None
+"""Of each feature: 1 where the score may only rise with it, -1 where it may only fall, 0 where it is free."""
 ROWS = 8192
 """Rows that walk through all trees at once."""
 SIZES, SMALLEST, FEATURES = (8, 31), 10, 0.5
@@ -48,29 +50,50 @@ class TreeEnsemble(OpenBuffers):
             self.register_buffer(name, tensor)
         self.start = nn.Buffer(torch.zeros(num_outputs, dtype=torch.float64))
 
-    def fit(self, x: Tensor, y: Tensor, seed: int = 0, *, rounds: int | None = None, **how: Any) -> None:
+    def fit(
+        self,
+        x: Tensor,
+        y: Tensor,
+        seed: int = 0,
+        *,
+        rounds: int | None = None,
+        weights: Tensor | None = None,
+        signs: Signs = None,
+        **how: Any,
+    ) -> None:
         """Boost trees with scikit-learn, and keep their nodes: as many, and as large, as there is room for.
 
-        `how` holds other fields of scikit-learn's class, such as the least number of rows in a leaf.
+        `weights` say how much each row counts. `how` holds other fields of scikit-learn's class, such as the least
+        number of rows in a leaf.
         """
-        leaves = {"max_leaf_nodes": (self.value.shape[2] + 1) // 2, **how}
+        leaves = {"max_leaf_nodes": (self.value.shape[2] + 1) // 2, "monotonic_cst": signs, **how}
         fitted = _booster(y, seed, max_iter=rounds or self.most, **leaves)
-        self._keep(fitted.fit(x.double().numpy(), y.double().numpy()), self.most)
+        self._keep(fitted.fit(x.double().numpy(), y.double().numpy(), array_of(weights)), self.most)
 
-    def tune(self, x: Tensor, y: Tensor, held_x: Tensor, held_y: Tensor, seed: int = 0) -> dict[str, Any]:
+    def tune(
+        self,
+        x: Tensor,
+        y: Tensor,
+        held_x: Tensor,
+        held_y: Tensor,
+        seed: int = 0,
+        *,
+        weights: tuple[Tensor | None, Tensor | None] = (None, None),
+        signs: Signs = None,
+    ) -> dict[str, Any]:
         """Boost with scikit-learn; rows that are held out choose the size of the trees and their number.
 
         The loss is the log loss of classes and the squared error of numbers, looked at every few rounds; a size is left
-        where it no longer falls. What was chosen is given, as fields of `fit`.
+        where it no longer falls. What was chosen is given, as fields of `fit`. `weights` are of either rows.
         """
-        inputs, targets = x.double().numpy(), y.double().numpy()
+        inputs, targets, own = x.double().numpy(), y.double().numpy(), array_of(weights[0])
         best: tuple[float, Any, dict[str, Any]] = (float("inf"), None, {})
         for leaves in SIZES:
             how = {"max_leaf_nodes": leaves, "min_samples_leaf": SMALLEST, "max_features": FEATURES}
-            booster, losses = _booster(y, seed, warm_start=True, **how), dict[int, float]()
+            booster, losses = _booster(y, seed, warm_start=True, monotonic_cst=signs, **how), dict[int, float]()
             for rounds in range(min(EVERY, self.most), self.most + 1, EVERY):
-                fitted = booster.set_params(max_iter=rounds).fit(inputs, targets)
-                losses[rounds] = _loss_on(fitted, held_x, held_y)
+                fitted = booster.set_params(max_iter=rounds).fit(inputs, targets, own)
+                losses[rounds] = _loss_on(fitted, held_x, held_y, array_of(weights[1]))
                 if losses[rounds] > min(losses.values()):
                     break
             fewest = min(losses, key=lambda rounds: losses[rounds])
@@ -222,14 +245,20 @@ def _booster(y: Tensor, seed: int, **how: Any) -> Any:
     return make(early_stopping=False, random_state=seed, **how)
 
 
-def _loss_on(fitted: Any, x: Tensor, y: Tensor) -> float:
+def array_of(weights: Tensor | None) -> NDArray[Any] | None:
+    """Weights as libraries of trees take them."""
+    return None if weights is None else weights.double().numpy()
+
+
+def _loss_on(fitted: Any, x: Tensor, y: Tensor, weights: NDArray[Any] | None = None) -> float:
     """Log loss of classes, squared error of numbers, of rows that were held out."""
     if y.is_floating_point():
-        return float(np.square(fitted.predict(x.double().numpy()) - y.double().numpy()).mean())
+        return float(np.average(np.square(fitted.predict(x.double().numpy()) - y.double().numpy()), weights=weights))
     chances = fitted.predict_proba(x.double().numpy())
     places = np.searchsorted(fitted.classes_, y.numpy()).clip(max=len(fitted.classes_) - 1)
     known = fitted.classes_[places] == y.numpy()  # a class without a training row has no chance
-    return float(-np.log(np.where(known, chances[np.arange(len(y)), places], 0).clip(LEAST)).mean())
+    logs = np.log(np.where(known, chances[np.arange(len(y)), places], 0).clip(LEAST))
+    return -float(np.average(logs, weights=weights))
 
 
 def nodes_of(nodes: NDArray[np.void]) -> dict[str, NDArray[Any]]:

@@ -205,7 +205,11 @@ def _lag_products(rows: Tensor, count: int, lookback: int) -> Tensor:
 
 
 def logistic_path(
-    x: Float[Tensor, "samples features"], y: Int[Tensor, " samples"], penalties: Sequence[float], num_classes: int
+    x: Float[Tensor, "samples features"],
+    y: Int[Tensor, " samples"],
+    penalties: Sequence[float],
+    num_classes: int,
+    weights: Float[Tensor, " samples"] | None = None,
 ) -> Iterator[Solution]:
     """Yield, penalty by penalty, the weight and bias of the least mean log loss + penalty / 2 * |weight|².
 
@@ -213,15 +217,18 @@ def logistic_path(
     what it would. Each solution starts the search of the next, so give the largest penalty first.
 
     Features may be sparse: the search then scales each by its own curvature, and leaves their correlation alone.
+
+    weights: How much each sample counts in the mean, of features that are not sparse; alike if not given.
     """
-    values, vectors = _curvatures(x)
+    shares = None if weights is None else weights.to(x.dtype) / weights.sum()
+    values, vectors = _curvatures(x if shares is None else x * (len(y) * shares).sqrt()[:, None])
     weight, bias = (
         torch.zeros(shape, dtype=x.dtype, device=x.device) for shape in ((num_classes, x.shape[1]), (num_classes,))
     )
     for penalty in penalties:
         steepness = (CURVATURE * values.clamp_min(0) + penalty).sqrt()
         basis = 1 / steepness if vectors is None else vectors / steepness
-        weight, bias = _minimise(x, y, penalty, basis, weight, bias)
+        weight, bias = _minimise(x, y, shares, penalty, basis, weight, bias)
         yield weight, bias
 
 
@@ -235,7 +242,9 @@ def _curvatures(x: Tensor) -> tuple[Tensor, Tensor | None]:
     return values, vectors
 
 
-def _minimise(x: Tensor, y: Tensor, penalty: float, basis: Tensor, weight: Tensor, bias: Tensor) -> Solution:
+def _minimise(
+    x: Tensor, y: Tensor, shares: Tensor | None, penalty: float, basis: Tensor, weight: Tensor, bias: Tensor
+) -> Solution:
     """L-BFGS in a basis in which no curvature of the objective exceeds one, whatever the features' correlation.
 
     The bound is that of ridge regression, so one eigendecomposition serves all classes and penalties. Of sparse
@@ -255,7 +264,7 @@ def _minimise(x: Tensor, y: Tensor, penalty: float, basis: Tensor, weight: Tenso
 
     def objective() -> Tensor:
         weight = _in(basis, free[0])
-        loss, by_weight, by_bias = logistic_loss(x, turned, y, weight, free[1] / steep)
+        loss, by_weight, by_bias = logistic_loss(x, turned, y, weight, free[1] / steep, shares)
         by_weight += penalty * weight
         free[0].grad = by_weight * basis if basis.ndim == 1 else by_weight @ basis
         free[1].grad = by_bias / steep
@@ -265,16 +274,20 @@ def _minimise(x: Tensor, y: Tensor, penalty: float, basis: Tensor, weight: Tenso
     return _in(basis, free[0]), free[1] / steep
 
 
-def logistic_loss(x: Tensor, turned: Tensor, y: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def logistic_loss(
+    x: Tensor, turned: Tensor, y: Tensor, weight: Tensor, bias: Tensor, shares: Tensor | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
     """Mean log loss with its gradients by weight and bias, in closed form: autograd costs more than these small sums.
 
     turned: x transposed, which takes sorting where it is sparse.
+    shares: Of the samples in the mean; alike if not given.
     """
     logs = F.log_softmax(F.linear(x, weight, bias), 1)
-    slopes = logs.exp()
-    slopes[torch.arange(len(y), device=y.device), y] -= 1
-    slopes /= len(y)
-    return F.nll_loss(logs, y), (turned @ slopes).T.contiguous(), slopes.sum(0)
+    slopes, rows = logs.exp(), torch.arange(len(y), device=y.device)
+    slopes[rows, y] -= 1
+    shares = logs.new_full((len(y),), 1 / len(y)) if shares is None else shares
+    slopes *= shares[:, None]
+    return -(shares @ logs[rows, y]), (turned @ slopes).T.contiguous(), slopes.sum(0)
 
 
 def _in(basis: Tensor, weight: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
+import torch
 from torch import Tensor, nn
 
 from multiway.data.samples import Prepared, Samples
@@ -51,6 +52,17 @@ class Lesson(NamedTuple):
         """Inputs and targets."""
         return self.samples.inputs, self.samples.target_tensor
 
+    @property
+    def weights(self) -> Tensor | None:
+        """How much each sample counts; None where they count alike."""
+        return None if self.samples.weights is None else torch.from_numpy(self.samples.weights)
+
+    @property
+    def signs(self) -> Sequence[int] | None:
+        """Which way the answer may go with each input, where the settings of the run say so."""
+        own = getattr(self.run.config, "signs", None)
+        return None if own is None else own(self.run.state.names)
+
     def penalties(self, usual: Sequence[float] = PENALTIES) -> Sequence[float]:
         """Those to try: the usual ones, or the one that validation chose."""
         return [self.learnt["penalty"]] if "penalty" in self.learnt else usual
@@ -61,9 +73,11 @@ class SampleCandidate(Candidate[Basis, Basis, Lesson, ModelT]):
 
     by_steps: Whether it is trained by steps.
     answers: Targets that it is for; None for both.
+    keeps_signs: Whether it can be held to rise or to fall with an input.
     """
 
     by_steps: ClassVar[bool] = False
+    keeps_signs: ClassVar[bool] = False
     answers: ClassVar[Literal["classes", "numbers"] | None] = None
 
     def can_answer(self, basis: Basis) -> bool:
@@ -72,7 +86,8 @@ class SampleCandidate(Candidate[Basis, Basis, Lesson, ModelT]):
 
     def is_usual(self, basis: Basis) -> bool:
         """Whether it is fitted where a config names no baselines: its library is there."""
-        return self.can_answer(basis) and self.is_installed()
+        signs = getattr(basis.config, "signs", lambda names: None)(())
+        return self.can_answer(basis) and self.is_installed() and (self.keeps_signs or signs is None)
 
     def inputs(self, run: Run, samples: Samples[Any]) -> Samples[Any]:
         """Samples with the inputs that it takes, where it has others than the network."""
@@ -212,7 +227,7 @@ class TargetNetwork(Network):
 class Majority(SampleCandidate[baselines.Majority]):
     """Shares of the classes in training."""
 
-    name, cost, rank, answers = "majority", 0, CONSTANT, "classes"
+    name, cost, rank, answers, keeps_signs = "majority", 0, CONSTANT, "classes", True
 
     def build(self, basis: Basis) -> baselines.Majority:
         """Equal shares."""
@@ -220,13 +235,13 @@ class Majority(SampleCandidate[baselines.Majority]):
 
     def fit(self, model: baselines.Majority, training: Lesson, validation: Lesson) -> None:
         """Count the classes."""
-        model.fit(training.samples.target_tensor)
+        model.fit(training.samples.target_tensor, training.weights)
 
 
 class Mean(SampleCandidate[baselines.Mean]):
     """The mean of the training targets."""
 
-    name, cost, rank, answers = "mean", 0, CONSTANT, "numbers"
+    name, cost, rank, answers, keeps_signs = "mean", 0, CONSTANT, "numbers", True
 
     def build(self, basis: Basis) -> baselines.Mean:
         """Zero."""
@@ -234,7 +249,7 @@ class Mean(SampleCandidate[baselines.Mean]):
 
     def fit(self, model: baselines.Mean, training: Lesson, validation: Lesson) -> None:
         """Average."""
-        model.fit(training.samples.target_tensor[:, None])
+        model.fit(training.samples.target_tensor[:, None], training.weights)
 
 
 class Logistic(SampleCandidate[Linear]):
@@ -248,7 +263,8 @@ class Logistic(SampleCandidate[Linear]):
 
     def fit(self, model: Linear, training: Lesson, validation: Lesson) -> Fitted:
         """Fit; validation chooses the penalty."""
-        return fit_logistic(model, *training.tensors, *validation.tensors, training.penalties())
+        tensors, weights = (*training.tensors, *validation.tensors), (training.weights, validation.weights)
+        return fit_logistic(model, *tensors, training.penalties(), weights=weights)
 
 
 class Ridge(SampleCandidate[Linear]):
@@ -263,7 +279,8 @@ class Ridge(SampleCandidate[Linear]):
     def fit(self, model: Linear, training: Lesson, validation: Lesson) -> Fitted:
         """Fit; validation chooses the penalty."""
         (x, y), (held_x, held_y) = training.tensors, validation.tensors
-        return fit_ridge(model, x, y[:, None], held_x, held_y[:, None], training.penalties())
+        weights = training.weights, validation.weights
+        return fit_ridge(model, x, y[:, None], held_x, held_y[:, None], training.penalties(), weights=weights)
 
 
 class Trees(SampleCandidate[TreeEnsemble]):
@@ -272,7 +289,7 @@ class Trees(SampleCandidate[TreeEnsemble]):
     leaves: Of a tree, at most.
     """
 
-    name, words, cost, rank = "trees", "boosted trees", 2, TREES
+    name, words, cost, rank, keeps_signs = "trees", "boosted trees", 2, TREES, True
     library = ("sklearn", "trees")
     leaves: ClassVar[int] = LEAVES
 
@@ -283,11 +300,13 @@ class Trees(SampleCandidate[TreeEnsemble]):
 
     def fit(self, model: TreeEnsemble, training: Lesson, validation: Lesson) -> Fitted:
         """Boost; validation chooses the size and the number of the trees."""
-        return model.tune(*training.tensors, *validation.tensors, training.run.config.training.seed)
+        tensors, weights = (*training.tensors, *validation.tensors), (training.weights, validation.weights)
+        return model.tune(*tensors, training.run.config.training.seed, weights=weights, signs=training.signs)
 
     def refit(self, model: TreeEnsemble, fitted: TreeEnsemble | None, data: Lesson) -> None:
         """Boost trees of that size and number."""
-        model.fit(*data.tensors, data.run.config.training.seed, **data.learnt)
+        seed, how = data.run.config.training.seed, data.learnt
+        model.fit(*data.tensors, seed, weights=data.weights, signs=data.signs, **how)
 
 
 class Boosters(Trees):
@@ -300,11 +319,13 @@ class Boosters(Trees):
 
     def fit(self, model: TreeEnsemble, training: Lesson, validation: Lesson) -> Fitted:
         """Boost; validation chooses the number of the trees."""
-        return self.boost(model, *training.tensors, training.run.config.training.seed, held=validation.tensors)
+        how: dict[str, Any] = {"weights": (training.weights, validation.weights), "signs": training.signs}
+        return self.boost(model, *training.tensors, training.run.config.training.seed, held=validation.tensors, **how)
 
     def refit(self, model: TreeEnsemble, fitted: TreeEnsemble | None, data: Lesson) -> None:
         """Boost as many trees."""
-        self.boost(model, *data.tensors, data.run.config.training.seed, **data.learnt)
+        how = {"weights": (data.weights, None), "signs": data.signs, **data.learnt}
+        self.boost(model, *data.tensors, data.run.config.training.seed, **how)
 
 
 class Pooled(SampleCandidate[PooledLogistic]):

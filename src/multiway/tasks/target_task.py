@@ -149,6 +149,7 @@ def predict_targets(run: Run, prepared: Prepared[Any, Any], split: str) -> targe
         samples=samples.names,
         names=run.state.classes,
         truth=samples.truth,
+        weights=samples.weights,
         groups=samples.groups,
         metrics=run.task.metrics(run.config),
         outputs=targets.recalibrate(run.calibration, {**outputs, run.answer.name: run.answer.mix(outputs)}),
@@ -213,9 +214,10 @@ def measure_targets(run: Run, prepared: Prepared[Any, Any], *, refit: bool = Tru
     A network is fitted on as many folds as it can be soon, and compared on these; where they are too few, on the
     validation samples.
     """
-    held = prepared.rows("validation")
-    outputs = {name: finite(values) for name, values in outputs_on(run, prepared, "validation").items()}
-    evidence = losses_of_squares(run, prepared.without_inputs("validation"), outputs)
+    held, weights = prepared.rows("validation"), prepared.encoded.weights
+    names = names_that_may_answer(run)
+    outputs = {name: finite(outputs_on(run, prepared, "validation")[name]) for name in names}
+    evidence = losses_of_squares(run, prepared.without_inputs("validation"), outputs, _some(weights, held))
     groups = prepared.raw.groups
     cases = len(held) if groups is None else len({groups[row] for row in held.tolist()})
     counts = count_folds(run, prepared) if refit and cases < FEW else {}
@@ -235,7 +237,14 @@ def measure_targets(run: Run, prepared: Prepared[Any, Any], *, refit: bool = Tru
         return evidence
     word = "folds" if samples.times is None else "rolling folds"
     partly = f"{counts[NETWORK]} {word}" if NETWORK in counts else "validation"
-    return losses_of_squares(run, samples, whole, measured=f"{FOLDS} {word}", partly=partly)
+    named = {"measured": f"{FOLDS} {word}", "partly": partly}
+    return losses_of_squares(run, samples, whole, _some(weights, known), **named)
+
+
+def names_that_may_answer(run: Run) -> list[str]:
+    """Models of a run but those that are not held to what its settings promise."""
+    promised = getattr(run.config, "signs", lambda names: None)(())
+    return [name for name in run.models if promised is None or run.task.candidates()[name].keeps_signs]
 
 
 def count_folds(run: Run, prepared: Prepared[Any, Any]) -> dict[str, int]:
@@ -244,7 +253,7 @@ def count_folds(run: Run, prepared: Prepared[Any, Any]) -> dict[str, int]:
     if not hasattr(inputs, "numel") or inputs.numel() > MOST:
         return {}
     every = run.task.candidates()
-    counts = {name: every[name].count_folds(run) for name in run.models}
+    counts = {name: every[name].count_folds(run) for name in names_that_may_answer(run)}
     return {name: count for name, count in counts.items() if count}
 
 
@@ -273,16 +282,31 @@ def finite(outputs: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def losses_of_squares(
-    run: Run, samples: Samples[Any], outputs: Mapping[str, NDArray[np.float64]], **more: Any
+    run: Run,
+    samples: Samples[Any],
+    outputs: Mapping[str, NDArray[np.float64]],
+    weights: NDArray[np.float64] | None = None,
+    **more: Any,
 ) -> Evidence:
-    """Brier scores of classes, squared errors of scaled numbers, over samples or over groups of them."""
+    """Brier scores of classes, squared errors of scaled numbers, over samples or over groups of them.
+
+    weights: How much each sample counts; alike if not given.
+    """
+    roots = np.ones((len(samples), 1)) if weights is None else np.sqrt(weights / weights.mean())[:, None]
     state, units = run.state, None if samples.groups is None else np.array(samples.groups, dtype=str)
     is_rare = getattr(state, "rare", None) is not None
     of = {"units": units, "unit": samples.word if units is None else "groups", "is_rare": is_rare, **more}
     if state.classes is not None:
-        return Evidence.from_squares(outputs, np.eye(len(state.classes))[samples.truth], loss="Brier", **of)
-    scaled = {name: state.target.transform(values[:, None]) for name, values in outputs.items()}
-    return Evidence.from_squares(scaled, state.target.transform(samples.truth[:, None]), loss="scaled MSE", **of)
+        shares = {name: roots * values for name, values in outputs.items()}
+        return Evidence.from_squares(shares, roots * np.eye(len(state.classes))[samples.truth], loss="Brier", **of)
+    scaled = {name: roots * state.target.transform(values[:, None]) for name, values in outputs.items()}
+    truth = roots * state.target.transform(samples.truth[:, None])
+    return Evidence.from_squares(scaled, truth, loss="scaled MSE", **of)
+
+
+def _some(weights: NDArray[np.float64] | None, rows: Rows) -> NDArray[np.float64] | None:
+    """Weights of some samples."""
+    return None if weights is None else weights[rows]
 
 
 def _spread(values: NDArray[np.float64], places: Rows, count: int) -> NDArray[np.float64]:

@@ -95,6 +95,7 @@ class Predictions:
     names: Of the classes; None where the target is a number.
     truth: Positions of classes, or numbers.
     outputs: By model.
+    weights: How much each sample counts; alike where there are none.
     groups: Group of each sample, such as a patient, where they are known.
     metrics: Of classes.
     thresholds: Of the second of two classes, by model, where validation chose one.
@@ -105,6 +106,7 @@ class Predictions:
     names: Names
     truth: Array
     outputs: Outputs
+    weights: Array | None = None
     groups: Sequence[str] | None = None
     metrics: Sequence[Metric] = CLASSES
     thresholds: Mapping[str, float | None] = dataclasses.field(default_factory=dict)
@@ -116,7 +118,8 @@ class Predictions:
         rows: list[Row] = []
         for model, output in self.outputs.items():
             functions = metrics_of(self.names, self.metrics, self.thresholds.get(model), self.rare)
-            rows += resampling.model_rows(functions, self.truth, {model: output}, split, units=units, draws=draws)
+            how = {"units": units, "weights": self.weights, "draws": draws}
+            rows += resampling.model_rows(functions, self.truth, {model: output}, split, **how)
         return rows
 
     def frame(self, split: str) -> pd.DataFrame:

@@ -72,8 +72,11 @@ LOSSES: dict[str, Loss] = {"mse": squared_error, "mae": absolute_error, "huber":
 
 
 def _reduce(cells: Tensor, observed: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Sum and number of the cells that count, or, where `observed` says how much each does, with these as weights."""
     if observed is None:
         return cells.sum(), torch.tensor(float(cells.numel()), device=cells.device)
+    if observed.dtype != torch.bool:
+        return (observed * cells).sum(), observed.sum()
     return torch.where(observed, cells, 0).sum(), observed.sum().to(cells.dtype)
 
 
@@ -212,7 +215,10 @@ class Taught:
 
 
 class TargetLoss:
-    """Cross-entropy of the batch's `target`, or the training's loss of scaled numbers."""
+    """Cross-entropy of the batch's `target`, or the training's loss of scaled numbers.
+
+    Where a batch has the `weight` of each sample, it counts as much, in validation too.
+    """
 
     def __init__(self, training: TrainingConfig, names: Sequence[str] | None, labels: NDArray[Any]) -> None:
         self.training = training
@@ -220,10 +226,15 @@ class TargetLoss:
         self.of_classes = None if names is None else ClassLoss(weights, training.label_smoothing)
 
     def __call__(self, model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Sum over the samples, and their number; weights and smoothing are for training alone."""
-        if self.of_classes is not None:
+        """Sum over the samples, and their number; weights of classes and smoothing are for training alone."""
+        weight = batch.get("weight")
+        if self.of_classes is None:
+            return LOSSES[self.training.loss](model(batch["inputs"])[:, 0], batch["target"], weight)
+        if weight is None:
             return self.of_classes(model, batch)
-        return LOSSES[self.training.loss](model(batch["inputs"])[:, 0], batch["target"], None)
+        smoothing = self.of_classes.smoothing if model.training else 0.0
+        logits = model(batch["inputs"]).float()
+        return _reduce(F.cross_entropy(logits, batch["target"], reduction="none", label_smoothing=smoothing), weight)
 
 
 def segmentation_loss(

@@ -11,6 +11,7 @@ from torch import nn
 from multiway import files
 from multiway.auditing import AuditReport
 from multiway.auditing.duplicates import by_split, check_duplicates, sample_digest
+from multiway.auditing.windows import check_fields
 from multiway.config import Plain
 from multiway.data.matching import Far, far_columns
 from multiway.data.writing import check_target, write_table
@@ -24,7 +25,7 @@ from multiway.tasks.grids.config import GRIDS, GridConfig
 from multiway.tasks.grids.encode import GridState, PreparedGrid, prepare_grid
 from multiway.tasks.grids.explain import write_explanation
 from multiway.tasks.grids.floors import Fitted as Floors
-from multiway.tasks.grids.floors import Floats, blend_weights
+from multiway.tasks.grids.floors import Floats
 from multiway.tasks.grids.model import (
     GridFloors,
     Measured,
@@ -37,6 +38,7 @@ from multiway.tasks.grids.model import (
     module_of,
     quantiles_of,
     samples_of,
+    share_candidates,
     shares_of,
     spread_frames,
 )
@@ -72,7 +74,7 @@ def choose_answer(run: Run, prepared: PreparedGrid, *, refit: bool = True) -> Ch
     """A blend or a floor for each lead, by the times of validation; or the floor that the settings name."""
     module, floors = module_of(run), list_candidates(run.config, run.state)
     products = run.once(prepared, "validation", lambda: measure_errors(module, prepared, "validation"))
-    shares = np.stack([blend_weights(each) for each in products])
+    shares = share_candidates(module, prepared, products)
     module.keep("shares", shares)
     run.facts["banded"] = OURS if run.config.answer in (AUTO, OURS) else run.config.answer
     keep_bands(module, prepared, shares_of(run, run.facts["banded"]))
@@ -231,7 +233,7 @@ def flattering(run: Run, times: Sequence[str], cutoffs: Sequence[str]) -> list[s
 
 
 def audit_grid(config: GridConfig, run: Run | None = None) -> AuditReport:
-    """Whether a field is in two parts, and from which times what is scored was learnt."""
+    """Whether a field is in two parts or made of later ones, and from which times what is scored was learnt."""
     prepared = prepare_grid(config, TASK.locate(config.data or ""))
     words, splits = prepared.cube.times.words(), {split: np.arange(*prepared.borders[split]) for split in SPLITS}
     digests = [sample_digest(np.nan_to_num(field)) for field in prepared.values]
@@ -241,7 +243,8 @@ def audit_grid(config: GridConfig, run: Run | None = None) -> AuditReport:
         f"what is scored was learnt from times before {words[splits['test'][0]]}, the first of the test",
     ]
     copies = check_duplicates(by_split(digests, splits), by_split(words, splits), "fields")
-    return AuditReport.of(f"{prepared.source}: {len(words)} times; {counts}", [*sound, copies])
+    verdicts = [*sound, copies, *check_fields(prepared.values)]
+    return AuditReport.of(f"{prepared.source}: {len(words)} times; {counts}", verdicts)
 
 
 TASK = Task(

@@ -1,5 +1,6 @@
 """Every setting of the task `tabular`."""
 
+from collections.abc import Sequence
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -32,6 +33,8 @@ class TableOptions(FileOptions):
     group: Annotated[str | None, Flag("Column whose rows stay in one split, such as a patient.")] = None
     time: Annotated[str | None, Flag("Column of times: test on the latest rows.")] = None
     """Column of times: train on the earliest rows, test on the latest; it is no input."""
+    weights: Annotated[str | None, Flag("Column that says how much each row counts.", is_argument=False)] = None
+    """Column of how much each row counts in fitting, in validation and in scores, not below zero; it is no input."""
     missing: Literal["impute", "error"] = "impute"
     """Missing inputs: training median and an indicator for numbers, a level of their own for categories; or refuse."""
     max_levels: int = Field(100, ge=2)
@@ -42,6 +45,8 @@ class TableOptions(FileOptions):
         roles = [name for name in (self.target, self.group, self.time) if name is not None]
         if len(set(roles)) < len(roles):
             raise ValueError(f"target, group and time are three different columns. Got {', '.join(roles)}")
+        if self.weights in roles:
+            raise ValueError(f"weights is a column of its own, apart from target, group and time. Got {self.weights}")
         if self.group is not None and self.time is not None:
             raise ValueError("rows are split by group or by time. Leave out one of them")
         for option, names in (("columns", self.columns or ()), ("drop", self.drop), ("categories", self.categories)):
@@ -58,6 +63,10 @@ class TabularConfig(Refitting, NetworkConfig):
     read: TableOptions = TableOptions()
     split: SplitShares = SplitShares()
     """By time or by group where one is named, else at random; classes in their proportions."""
+    increasing: Annotated[tuple[str, ...], Flag("Columns that the answer never falls with: age,dose.")] = ()
+    """Columns of numbers with which the number, or the probability of the second of two classes, may only rise."""
+    decreasing: Annotated[tuple[str, ...], Flag("Columns that the answer never rises with: price.")] = ()
+    """Those with which it may only fall."""
     model: Annotated[Plain, LAYER] = Field(default_factory=dict)
     """Fields of the network without those that the data set."""
     baselines: Annotated[
@@ -72,8 +81,16 @@ class TabularConfig(Refitting, NetworkConfig):
     training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
     """`loss` is that of numbers; classes have cross-entropy."""
 
+    def signs(self, names: Sequence[str]) -> list[int] | None:
+        """Which way the answer may go with each of the inputs: 1, -1, or 0 where it is free; None where all are."""
+        signs = [(name in self.increasing) - (name in self.decreasing) for name in names]
+        return signs if self.increasing or self.decreasing else None
+
     @model_validator(mode="after")
-    def _loss_fits(self) -> Self:
+    def _parts_fit(self) -> Self:
+        both = {*self.increasing} & {*self.decreasing}
+        if both:
+            raise ValueError(f"increasing and decreasing are different columns. Got {', '.join(sorted(both))} in both")
         if self.training.loss == "cross_entropy":
             raise ValueError("training.loss is that of numbers: mse, mae or huber; classes have cross-entropy anyway")
         return self

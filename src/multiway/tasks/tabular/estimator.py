@@ -1,7 +1,7 @@
 """`TabularClassifier` and `TabularRegressor`: the task in scikit-learn's manners."""
 
 from collections.abc import Sized
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from multiway.data.samples import Array
 from multiway.data.sources.frames import as_pandas
+from multiway.data.targets import free_name
+from multiway.errors import DataError
 from multiway.lazy import load_extra
 from multiway.tasks.estimator import Regressor
 from multiway.tasks.sample_estimator import SampleClassifier, SampleEstimator
@@ -28,12 +30,30 @@ class TabularEstimator(SampleEstimator):
         """
         return importance(self._run().with_answer(model), self._prepared(self._labelled(X, y)).raw)
 
-    def _learn(self, X: Sized, y: object) -> None:
+    def evaluate(self, X: Sized, y: object, sample_weight: object = None) -> pd.DataFrame:
+        """Every score on other rows, with intervals, and those of the baselines; weighed as the fit was."""
+        name = self._run().config.read.weights
+        if sample_weight is not None and name is None:
+            raise DataError("evaluate: sample_weight is for what was fitted with it. Got none in fit. Leave it out.")
+        frame = self._given(X)
+        return self._scores_of((self._with_weights(frame, sample_weight, name or ""), self._target(frame, y)))
+
+    def _learn(self, X: Sized, y: object, sample_weight: object = None) -> None:
         frame = self._given(X, reset=True)
-        source, config = (frame, self._target(frame, y)), self.config()
+        name = None if sample_weight is None else free_name("weight", frame.columns)
+        source, config = (self._with_weights(frame, sample_weight, name or ""), self._target(frame, y)), self.config()
         kind = "classes" if self.kind == "classifier" else "number"
-        read = config.read.replace(columns=tuple(map(str, frame.columns)), kind=kind)
+        read = config.read.replace(columns=tuple(map(str, frame.columns)), kind=kind, weights=name)
         self._fit(source, config.replace(read=read.plain()))
+
+    def _with_weights(self, frame: pd.DataFrame, sample_weight: object, name: str) -> pd.DataFrame:
+        """Rows with a column that says how much each counts, where it is given."""
+        if sample_weight is None:
+            return frame
+        weights = np.asarray(sample_weight, np.float64)
+        if weights.shape != (len(frame),):
+            raise DataError(f"sample_weight: one number is needed per row, ({len(frame)},). Got {weights.shape}.")
+        return frame.assign(**{name: weights})
 
     def _labelled(self, X: Sized, y: object) -> object:
         frame = self._given(X)
@@ -87,6 +107,15 @@ class TabularClassifier(TabularEstimator, SampleClassifier):
     `fit` sets `run_`, `scores_` (a frame), `n_features_in_`, `feature_names_in_` of frames, and `classes_`.
     """
 
+    def fit(self, X: Sized, y: object = None, sample_weight: object = None) -> Self:
+        """Fit on rows and their classes; `classes_` are those of y, sorted.
+
+        `sample_weight` says how much each row counts in fitting, in validation and in scores.
+        """
+        self._learn(X, y, sample_weight)
+        self.classes_ = np.unique(np.asarray(y))
+        return self
+
 
 class TabularRegressor(TabularEstimator, Regressor):
     """Predict a number for each row of a table with a network of NdLinear layers, scored on held-out rows.
@@ -95,6 +124,14 @@ class TabularRegressor(TabularEstimator, Regressor):
 
     `fit` sets `run_`, `scores_` (a frame), `n_features_in_`, and `feature_names_in_` of frames.
     """
+
+    def fit(self, X: Sized, y: object = None, sample_weight: object = None) -> Self:
+        """Fit on rows and their numbers; nothing is written to disk.
+
+        `sample_weight` says how much each row counts in fitting, in validation and in scores.
+        """
+        self._learn(X, y, sample_weight)
+        return self
 
     def predict(self, X: object, model: str | None = None, *, far: bool = False) -> NDArray[np.float64]:
         """Number of each row, in the units of the target; by the answer of the run, or a model of it.

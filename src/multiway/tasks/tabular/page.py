@@ -26,6 +26,12 @@ def threshold_notes(run: Run) -> tuple[str, ...]:
     return () if threshold is None else (targets.threshold_note(run.state.classes, run.state.rare, threshold),)
 
 
+def weights_note(run: Run) -> tuple[str, ...]:
+    """What the scores of a run count."""
+    name = run.config.read.weights
+    return () if name is None else (f"Scores weigh rows by {text.name(name)}; counts and charts take them alike.",)
+
+
 def importance_part(run: Run) -> PagePart | None:
     """A bar for each of the columns that the answer of a run went by most."""
     falls: dict[str, float] | None = run.facts.get("importance")
@@ -72,6 +78,6 @@ PAGE = SplitPage(
     _parts,
     titles={"samples": "Rows", "groups": "Groups", "classes": "Classes"},
     total="samples",
-    support=lambda runs: threshold_notes(runs[0]),
+    support=lambda runs: (*threshold_notes(runs[0]), *weights_note(runs[0])),
     headline=target_headline,
 )

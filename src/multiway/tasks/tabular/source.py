@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from multiway.config import Plain
 from multiway.data.checking import check_levels, judge_marks
@@ -18,7 +19,7 @@ from multiway.data.sources.columns import RawTable, parse_times, require_columns
 from multiway.data.sources.frames import pair_of
 from multiway.data.sources.scans.checking import lists_scans
 from multiway.data.sources.tables import load_table
-from multiway.data.sources.values import read_cells, read_inputs, read_named_cells
+from multiway.data.sources.values import parse_numbers, read_cells, read_inputs, read_named_cells
 from multiway.data.targets import join_table, read_target
 from multiway.errors import Fix
 from multiway.tasks.kind import SampleKind
@@ -69,8 +70,9 @@ def read_rows(
         source, options = frame, options.replace(target=name)
     raw = load_table(source, options, findings).sound()
     target = options.target if state is None else state.target_name if has_target else None
+    raw, weights = (raw, None) if target is None else _read_weights(raw, options, findings)
     if state is None:
-        roles = {options.target, options.group, options.time, *options.drop}
+        roles = {options.target, options.group, options.time, options.weights, *options.drop}
         names = [name for name in options.columns or raw.names if name not in roles]
         _check_names(raw.names, options, findings)
         is_named = options.columns is not None
@@ -99,6 +101,7 @@ def read_rows(
         target_name=target,
         target_sign="" if target is None or classes is not None else raw.columns[target].sign,
         columns=cells.names,
+        weights=weights,
         groups=groups,
         times=times,
         rows=raw.rows,
@@ -120,10 +123,31 @@ def _later_cells(raw: RawTable, options: TableOptions, findings: Findings, state
     return cells
 
 
+def _read_weights(
+    raw: RawTable, options: TableOptions, findings: Findings
+) -> tuple[RawTable, NDArray[np.float64] | None]:
+    """Rows that count, and how much, where a column says it; later rows without it count alike."""
+    name = options.weights
+    if name is None:
+        return raw, None
+    if name not in raw.names:
+        findings.add("weights", "note", f"there is no column '{quote(name)}', so all rows count alike")
+        return raw, None
+    weights = parse_numbers(raw, [name], findings)[:, 0]
+    rule, fix = f"weights in '{quote(name)}' are missing or below zero", "Correct them, or leave these rows out."
+    findings.mark("weights", rule, fix, ~(weights >= 0), lambda row: raw.place(row, name))
+    if not weights.any():
+        raise findings.fatal("weights", f"every weight in '{quote(name)}' is zero", "Name another column.")
+    kept = weights != 0
+    idle = f", and {(~kept).sum()} of weight zero are left out" if not kept.all() else ""
+    findings.add("weights", "note", f"rows count as '{quote(name)}' says, in fitting, validation and scores{idle}")
+    return raw.take(kept), weights[kept]
+
+
 def _check_names(columns: list[str], options: TableOptions, findings: Findings) -> None:
     """Refuse options that name a column which is not there; all of them are named."""
     is_absent = False
-    for option in ("target", "group", "time", "columns", "drop", "categories"):
+    for option in ("target", "group", "time", "weights", "columns", "drop", "categories"):
         given = getattr(options, option)
         names = (given,) if isinstance(given, str) else given or ()
         if not set(names) <= set(columns):

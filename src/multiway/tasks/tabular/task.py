@@ -8,15 +8,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from multiway.auditing import AuditReport
 from multiway.auditing.tables import audit_table
 from multiway.config import Plain
+from multiway.data.findings import list_some, quote
 from multiway.data.looking import read_frame
 from multiway.data.matching import Far, far_columns
-from multiway.data.samples import Cells, Prepared, Samples, Splits
-from multiway.errors import ConfigError
+from multiway.data.samples import Cells, Prepared, Rows, Samples, Splits
+from multiway.errors import ConfigError, closest
 from multiway.metrics.classes import f1_threshold
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer
@@ -40,11 +42,27 @@ def encode_splits(
 ) -> Prepared[Cells, TableState]:
     """Samples encoded by what the training rows say; these have means of other rows alone."""
     prepared = learn_and_encode(ENCODING, config, samples, splits, progress=progress)
-    if not prepared.state.means:
-        return prepared
-    train, inputs = splits["train"], prepared.encoded.inputs.clone()
-    inputs[train] = torch.from_numpy(prepared.state.training_inputs(samples.take(train)))
-    return dataclasses.replace(prepared, encoded=prepared.encoded.with_inputs(inputs))
+    train, inputs = splits["train"], prepared.encoded.inputs
+    if prepared.state.means:
+        inputs = inputs.clone()
+        inputs[train] = torch.from_numpy(prepared.state.training_inputs(samples.take(train)))
+    encoded = prepared.encoded.with_inputs(inputs, weights=weights_to_fit(config, samples, train))
+    return dataclasses.replace(prepared, encoded=encoded)
+
+
+def weights_to_fit(config: TabularConfig, samples: Samples[Cells], train: Rows) -> NDArray[np.float64] | None:
+    """How much rows count in fitting, 1 on average over the training rows: as they say, times what their class does.
+
+    Balanced classes have the same sum of weights each over the training rows.
+    """
+    is_balanced = samples.classes is not None and config.training.class_weights == "balanced"
+    if samples.weights is None and not is_balanced:
+        return None
+    weights = np.ones(len(samples)) if samples.weights is None else samples.weights
+    if is_balanced:
+        sums = np.bincount(samples.truth[train], weights[train], minlength=len(samples.classes or ()))
+        weights = weights / np.where(sums > 0, sums, sums.max())[samples.truth]
+    return np.asarray(weights / weights[train].mean())
 
 
 def audit_rows(config: TabularConfig, run: Run | None = None) -> AuditReport:
@@ -57,13 +75,41 @@ def choose_baselines(
     config: TabularConfig, prepared: Prepared[Cells, TableState], spent: float, *, progress: bool = False
 ) -> Settled:
     """Baselines of such a target, where none were named; the trees only with scikit-learn."""
+    check_signs(config, prepared)
     state, every = prepared.state, TASK.candidates()
     known = [name for name, each in every.items() if name != NETWORK and each.can_answer(Basis(config, state))]
     for name in config.baselines or ():
         if name not in known:
             what = "numbers" if state.classes is None else "classes"
             raise ConfigError(f"baselines of {what} are {', '.join(known)}. Got {name}. Leave it out.")
-    return settle_usual(TASK.candidates, config, prepared, spent)
+    settled = settle_usual(TASK.candidates, config, prepared, spent)
+    free = [name for name in known if not every[name].keeps_signs]
+    told = f"The answer rises or falls as the settings say, which {', '.join(free)} and the network cannot promise: "
+    told += "none of them answers, and the network is scored for comparison."
+    return settled if config.signs(()) is None else settled._replace(notes=(*settled.notes, told))
+
+
+def check_signs(config: TabularConfig, prepared: Prepared[Cells, TableState]) -> None:
+    """Refuse columns that are no numbers, more than two classes, and an answer that cannot be held to a sign."""
+    signs, state = config.signs(()), prepared.state
+    if signs is None:
+        return
+    numbers = state.numbers[: len(state.numbers) - len(state.dates)]
+    for option in ("increasing", "decreasing"):
+        for name in getattr(config, option):
+            if name not in numbers:
+                raise ConfigError(
+                    f"{option} names input columns of numbers: {list_some(numbers)}. Got {quote(name)}"
+                    f"{closest(name, numbers)}"
+                )
+    if state.classes is not None and len(state.classes) > 2:
+        raise ConfigError(
+            f"increasing and decreasing are for a number or two classes. Got {len(state.classes)} classes. "
+            f"Leave them out."
+        )
+    every = TASK.candidates()
+    if config.answer in every and not every[config.answer].keeps_signs:
+        raise ConfigError(f"answer: {config.answer} cannot be held to rise or to fall. Name trees, or leave it out.")
 
 
 def predict_rows(run: Run, prepared: Prepared[Cells, TableState], split: str) -> targets.Predictions:
@@ -76,7 +122,7 @@ def find_thresholds(run: Run, prepared: Prepared[Cells, TableState]) -> dict[str
     if run.state.rare is None:
         return {}
     predictions = predict_rows(run, prepared, "validation")
-    f1 = partial(f1_threshold, predictions.truth, position=run.state.rare)
+    f1 = partial(f1_threshold, predictions.truth, position=run.state.rare, weights=predictions.weights)
     return targets.find_thresholds(predictions.outputs, f1)
 
 
