@@ -1,27 +1,8 @@
-"""How far a long piece of work is, as a bar on a terminal or a line; and the signals that end it."""
+"""How far a long piece of work is, as a bar on a terminal or a line."""
 
 import contextlib
-import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from types import FrameType
 from typing import Any
-
-SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-
-
-@contextlib.contextmanager
-def handle_signals(handle: Callable[[int, FrameType | None], object]) -> Iterator[None]:
-    """Within this block signals to the main thread are handled so; one that is ignored, as by nohup, stays ignored."""
-    is_main = threading.current_thread() is threading.main_thread()
-    seen = [number for number in SIGNALS if is_main and signal.getsignal(number) != signal.SIG_IGN]
-    old = {number: signal.signal(number, handle) for number in seen}
-    try:
-        yield
-    finally:
-        for number, handler in old.items():
-            signal.signal(number, handler)
 
 
 class TerminalBar:

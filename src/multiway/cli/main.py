@@ -9,16 +9,15 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import Any, NoReturn
-
-from multiway.terminal import handle_signals
 
 IMPORT = "<frozen importlib._bootstrap>"
 GARBAGE = (50_000, 20, 100)
 """New objects for which the collector looks: what is imported stays, and looking through it is a fifth of a start."""
 LOAD, LOOKS, APART = Path("/proc/loadavg"), 5, 0.002
 """Where Linux says how many threads run, how often to look, and seconds between."""
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
 def run() -> NoReturn:
@@ -29,7 +28,7 @@ def run() -> NoReturn:
     gc.set_threshold(*GARBAGE)
     share_cores()
     try:
-        with handle_signals(_stop):
+        with Stoppable():
             open_streams()
             _call()
     except Stopped as stopped:
@@ -102,6 +101,21 @@ class Stopped(BaseException):
     def __init__(self, number: int) -> None:
         super().__init__(f"stopped by {signal.Signals(number).name}")
         self.code = 128 + number
+
+
+class Stoppable:
+    """While entered, a signal raises `Stopped`; one that the parent ignores, as nohup does, stays ignored."""
+
+    def __enter__(self) -> "Stoppable":
+        self._old: dict[int, Any] = {}
+        for number in SIGNALS:
+            if signal.getsignal(number) != signal.SIG_IGN:
+                self._old[number] = signal.signal(number, _stop)
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for number, handler in self._old.items():
+            signal.signal(number, handler)
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

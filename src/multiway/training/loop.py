@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import nn
 
-from multiway.terminal import TerminalBar, handle_signals
+from multiway.terminal import TerminalBar
 from multiway.training.config import Callback, Objective, Source, TrainingConfig
 from multiway.training.processes import Interrupted, StopRequest
 from multiway.training.run_folder import RunFolder
@@ -114,8 +114,7 @@ def train(
     listeners = list(callbacks)
     if config.track is not None and run is not None and engine.is_main:
         listeners.append(Tracker(config.track, run))
-    request = StopRequest()
-    with handle_signals(request.remember), contextlib.closing(bar):
+    with StopRequest() as request, contextlib.closing(bar):
         try:
             _run(standing, steps, last, held_out, checkpoint, bar, request, listeners)
         finally:

@@ -10,10 +10,11 @@ import gc
 import itertools
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from multiway.errors import RunError, StorageError
 from multiway.training.run_folder import CONFIG, RunFolder, resuming
 
 WAITS, PAUSE = 600, 0.1
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGHUP") if hasattr(signal, name))
 
 
 class Interrupted(RunError):
@@ -32,13 +34,27 @@ class Interrupted(RunError):
 
 
 class StopRequest:
-    """Remembers a signal that wants a training to stop, by its name."""
+    """While entered, remembers a signal instead of dying of it; the old handlers come back on exit.
+
+    A signal that is ignored, as SIGHUP is under nohup, stays ignored.
+    """
 
     def __init__(self) -> None:
         self.name: str | None = None
+        self._old: dict[int, Any] = {}
 
-    def remember(self, number: int, frame: FrameType | None) -> None:
-        """Handle a signal."""
+    def __enter__(self) -> "StopRequest":
+        if threading.current_thread() is threading.main_thread():
+            for number in SIGNALS:
+                if signal.getsignal(number) != signal.SIG_IGN:
+                    self._old[number] = signal.signal(number, self._remember)
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for number, handler in self._old.items():
+            signal.signal(number, handler)
+
+    def _remember(self, number: int, frame: FrameType | None) -> None:
         self.name = signal.Signals(number).name
 
 
