@@ -24,8 +24,8 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 72_312,
-    "functions": 4_716,
+    "lines": 72_322,
+    "functions": 4_719,
     "files with one reader": 23,
     "participle names": 48,
     "formatter switched off": 2,
