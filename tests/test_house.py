@@ -24,9 +24,9 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 72_696,
-    "functions": 4_741,
-    "files with one reader": 24,
+    "lines": 72_428,
+    "functions": 4_725,
+    "files with one reader": 23,
     "participle names": 48,
     "formatter switched off": 2,
 }
