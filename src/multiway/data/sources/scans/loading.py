@@ -276,8 +276,8 @@ def _geometry_findings(headers: dict[str, VolumeHeader], options: VolumeOptions)
     lacking = [f"{quote(name)} has {header.lacking}" for name, header in headers.items() if header.lacking]
     if lacking:
         rule = f"slices may lack at the ends of {len(lacking)} of {len(headers)} scans: {list_some(lacking, 4)}"
-        fix = "Add what is missing, or go on if these are all slices of the series."
-        yield Finding(kind="geometry", severity="warning", rule=rule, fix=fix)
+        whole = "Add what is missing, or go on if these are all slices of the series."
+        yield Finding(kind="geometry", severity="warning", rule=rule, fix=whole)
     spacings = {name: millimetres(header.spacing) for name, header in headers.items()}
     to_one = Fix("read.spacing", [1, 1, 1])
     if options.spacing is None and len(set(spacings.values())) > 1:
