@@ -24,9 +24,9 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 72_590,
-    "functions": 4_735,
-    "files with one reader": 24,
+    "lines": 72_322,
+    "functions": 4_719,
+    "files with one reader": 23,
     "participle names": 48,
     "formatter switched off": 2,
 }
