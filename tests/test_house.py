@@ -24,8 +24,8 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 72_443,
-    "functions": 4_728,
+    "lines": 72_590,
+    "functions": 4_735,
     "files with one reader": 24,
     "participle names": 48,
     "formatter switched off": 2,

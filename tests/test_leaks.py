@@ -40,6 +40,27 @@ def test_a_leak_that_another_check_says_is_not_caught():
     assert outcomes.audited("tabular", sets["patients"])["outcome"] == "passed"
 
 
+@pytest.mark.parametrize(
+    ("task", "leak", "sound"),
+    [
+        ("tabular", "recoveries", "deciding kind"),
+        ("forecast", "so far", "clear sky"),
+        ("forecast", "highest of week", "rates"),
+        ("series", "clipped", "loud"),
+        ("images", "letterbox", "framed"),
+        ("images", "exposed", "two cameras"),
+        ("images", "ruler", "day and night"),
+        ("images", "packed", "plain images"),
+        ("grids", "thinned", "moving weather"),
+        ("grids", "centred", "moving weather"),
+    ],
+)
+def test_a_form_is_told_from_what_honestly_looks_like_it(task, leak, sound):
+    sets = {each.name: each for each in outcomes.TASKS[task]}
+    assert outcomes.audited(task, sets[leak])["outcome"] == "caught"
+    assert outcomes.audited(task, sets[sound])["outcome"] == "passed"
+
+
 @pytest.mark.slow
 def test_nine_in_ten_leaks_are_caught_no_sound_set_is_flagged_and_the_guide_names_the_rest():
     own = [(task, each) for task, sets in outcomes.TASKS.items() for each in sets if each.origin == "own"]

@@ -206,6 +206,8 @@ def test_signs_that_numbers_stand_without_are_known_afterwards(tmp_path):
     assert read_panel(long).columns.sign_of("b") == "$"
     table = load_table(path, FileOptions(), Findings(""))
     assert [table.columns[name].sign for name in table.names] == ["", "€", "%", ""]
+    said = written(tmp_path / "said.csv", ["date,sales in €,share in %", *(row.rsplit(",", 1)[0] for row in rows)])
+    assert read_panel(said).columns.signs == {"share in %": "%"}
     assert words_on_units({"sales": "€", "share": "%", "level": ""}) == (
         "Numbers of 'sales' are in €.",
         "Numbers of 'share' are in percent.",

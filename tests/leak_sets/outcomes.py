@@ -16,6 +16,7 @@ from typing import Any, get_args
 import numpy as np
 
 from leak_sets import (
+    everyday,
     fresh,
     later,
     later_still,
@@ -41,22 +42,43 @@ TASKS = {
         *fresh.SETS["forecast"],
         *later.SETS["forecast"],
         *later_still.SETS["forecast"],
+        *everyday.SETS["forecast"],
     ),
-    "volumes": (*scans.SETS, *strange_images.VOLUMES),
-    "segment": (*masks.SETS, *strange_images.MASKS),
-    "stocks": (*stocks.SETS, *strange_forecasts.STOCKS),
+    "volumes": (*scans.SETS, *strange_images.VOLUMES, *everyday.SETS["volumes"]),
+    "segment": (*masks.SETS, *strange_images.MASKS, *everyday.SETS["segment"]),
+    "stocks": (*stocks.SETS, *strange_forecasts.STOCKS, *everyday.SETS["stocks"]),
     "tabular": (
         *tables.SETS,
         *strange_tables.SETS,
         *fresh.SETS["tabular"],
         *later.SETS["tabular"],
         *later_still.SETS["tabular"],
+        *everyday.SETS["tabular"],
     ),
-    "series": (*strange_series.SETS, *fresh.SETS["series"], *later.SETS["series"], *later_still.SETS["series"]),
-    "text": (*strange_texts.SETS, *fresh.SETS["text"], *later.SETS["text"], *later_still.SETS["text"]),
+    "series": (
+        *strange_series.SETS,
+        *fresh.SETS["series"],
+        *later.SETS["series"],
+        *later_still.SETS["series"],
+        *everyday.SETS["series"],
+    ),
+    "text": (
+        *strange_texts.SETS,
+        *fresh.SETS["text"],
+        *later.SETS["text"],
+        *later_still.SETS["text"],
+        *everyday.SETS["text"],
+    ),
     "language": strange_texts.LANGUAGE,
-    "images": (*strange_images.SETS, *fresh.SETS["images"], *later.SETS["images"], *later_still.SETS["images"]),
-    "arrays": (*fresh.SETS["arrays"], *later_still.SETS["arrays"]),
+    "images": (
+        *strange_images.SETS,
+        *fresh.SETS["images"],
+        *later.SETS["images"],
+        *later_still.SETS["images"],
+        *everyday.SETS["images"],
+    ),
+    "grids": everyday.SETS["grids"],
+    "arrays": (*fresh.SETS["arrays"], *later_still.SETS["arrays"], *everyday.SETS["arrays"]),
 }
 
 

@@ -51,6 +51,7 @@ CELLS = {
     "short-hot-tables-3-5": 84,
     "stocknet-rescored": 1,
     "tga-controls": 35,
+    "tga-trained": 14,
     "tga-figure-2": 147,
 }
 

@@ -255,7 +255,7 @@ def test_lines_end_in_the_mean_over_horizons():
 
 
 WITHOUT_FIGURES = {
-    "segmentation", "hot-table-9", "tga-controls",
+    "segmentation", "hot-table-9", "tga-controls", "tga-trained",
     "hot-components-forecast", "hot-components-volumes", "ndlinear-figure-17", "ndlinear-opt",
     "ndlinear-opt-full", "ndlinear-places", "ndlinear-table-3-searched",
     "ndlinear-table-7-small", "ndlinear-table-7-teacher", "ndlinear-table-7-tenth",

@@ -168,6 +168,17 @@ def test_patience_stops_and_the_best_weights_stay():
     assert float(loss / count) == pytest.approx(history.best_loss, rel=SUMS32)
 
 
+def test_the_last_weights_stay_where_they_are_to_be_kept():
+    model, contrary = make_model(dropout=0.0), Points(61)
+    contrary.y = -contrary.y
+    history = train(model, objective, Points(203), contrary, make_config(epochs=5, patience=1, keep="last"))
+    alone = make_model(dropout=0.0)
+    train(alone, objective, Points(203), None, make_config(epochs=5))
+    assert history.best_epoch == 5.0 and len(history.rows) == 5
+    for left, right in zip(model.parameters(), alone.parameters(), strict=True):
+        assert torch.equal(left, right)
+
+
 def test_clipping_bounds_the_step():
     free, _ = trained(epochs=1, batch_size=203, clip_norm=None, optimizer="adam", weight_decay=0.0)
     held, _ = trained(epochs=1, batch_size=203, clip_norm=1e-9, optimizer="adam", weight_decay=0.0)

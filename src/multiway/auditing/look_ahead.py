@@ -29,7 +29,7 @@ LAGS = 24
 MOST_COLUMNS = 1600
 SETTLED = 1e-6
 """Share of the variance below which a series' own past leaves nothing to tell."""
-STRAIGHT, EVENLY = 0.8, 0.55
+STRAIGHT, EVENLY = 0.8, 0.45
 """Share of rows on straight lines from which on a series is called interpolated; and where lines have one length."""
 STEEP = 4
 """Units of the last digit that a step on a line has at least, as rounding bends it by two."""
@@ -45,6 +45,8 @@ IN_STEP, MANY = 0.975, 100
 """Share of the steps in which a rank of the target goes its way, and steps at which both change."""
 MADE = 0.98
 """Share of what the past of both leaves of a covariate's change, from which on it is made of the target's values."""
+RESET = 10.0
+"""A change that is so many times the ninth tenth of all is where a total begins anew."""
 SHIFTS = range(-3, 4)
 FEWEST = 30
 """Steps at which both change."""
@@ -167,7 +169,7 @@ def _is_window(learnt: _Moments, judged: _Moments, columns: NDArray[np.int64], s
 
 def check_interpolated(values: Floats, names: Sequence[str]) -> Verdict | None:
     """Whether a series runs in straight lines from one value to a later one, which each row between then holds."""
-    drawn = [quote(name) for name, column in zip(names, values.T, strict=True) if _is_drawn(column)]
+    drawn = [quote(name) for name, column in zip(names, values.T, strict=True) if is_interpolated(column)]
     return verdict_on(
         drawn,
         "no series is drawn in straight lines between fewer values",
@@ -178,7 +180,7 @@ def check_interpolated(values: Floats, names: Sequence[str]) -> Verdict | None:
     )
 
 
-def _is_drawn(column: Floats) -> bool:
+def is_interpolated(column: Floats) -> bool:
     """Whether most rows lie on the line through their neighbours, on several lines that are not level."""
     if len(column) < FEWEST_ROWS or np.isnan(column).all():
         return False
@@ -257,7 +259,7 @@ def _disguises(column: Floats, target: Floats, total: Floats, season: int) -> It
     elif abs(strength) > HOLDING:
         yield "is the running total, of this step too, of"
     elif is_total(column, target):
-        yield "is the mean or total over a period, in each of its rows, of"
+        yield "is the mean, total or extreme over a period, in each of its rows, of"
     elif is_cut(column, target):
         yield "is set where a threshold is passed by"
 
@@ -275,6 +277,8 @@ def share_made_of(covariate: Floats, target: Floats) -> float:
     before, after = windows(change[: -1 - lags], lags), windows(own[lags:], lags + 1)
     columns = np.column_stack([change[lags:-lags], before, windows(own[: -1 - lags], lags), after])
     columns = columns[np.isfinite(columns).all(1)]
+    away = np.abs(columns[:, : 1 + lags] - np.median(columns[:, 0]))
+    columns = columns[(away <= RESET * np.quantile(away[:, 0], 0.9)).all(1)]  # without the step of a new year's total
     half = len(columns) // 2
     if half < 2 * columns.shape[1]:
         return 0.0
@@ -329,7 +333,7 @@ def _sentences(one: Floats, other: Floats, name: str, of: str) -> Iterator[str]:
     if share > max(OFTEN, MORE * by_chance, MORE * _share_repeated(one, other, -lead)[0]):
         yield f"{name} holds {of} of {lead} rows later in {share:.0%} of the rows"
     if is_total(one, other):
-        yield f"{name} is the mean or total of {of} over a period, in each of its rows"
+        yield f"{name} is the mean, total or extreme of {of} over a period, in each of its rows"
 
 
 def _share_repeated(one: Floats, other: Floats, lead: int) -> tuple[float, float]:
@@ -341,7 +345,7 @@ def _share_repeated(one: Floats, other: Floats, lead: int) -> tuple[float, float
 
 
 def is_total(one: Floats, other: Floats) -> bool:
-    """Whether a series that is constant over periods follows the means of another over the same periods."""
+    """Whether a series that is constant over periods is the mean or an extreme of another over the same periods."""
     if not np.isfinite(one).all():
         return False
     period = np.concatenate([[0], (one[1:] != one[:-1]).cumsum()])
@@ -349,8 +353,9 @@ def is_total(one: Floats, other: Floats) -> bool:
     if count < FEWEST_PERIODS or len(one) / count < SHORTEST:
         return False
     rows = pd.DataFrame({"one": one, "other": other}).groupby(period)
-    mean, size = rows.mean(), rows.size()
-    whole = (size == size.median()).to_numpy() & np.isfinite(mean["other"].to_numpy())
-    if whole.sum() < FEWEST_PERIODS or mean[whole].std().min() == 0:
+    size, known, told = rows.size(), rows["other"].count(), rows["one"].first()
+    whole = ((size == size.median()) & (known == size)).to_numpy()
+    if whole.sum() < FEWEST_PERIODS or told[whole].std() == 0:
         return False
-    return bool(abs(mean[whole]["one"].corr(mean[whole]["other"])) > SAME)
+    made = (rows["other"].agg(way)[whole] for way in ("mean", "max", "min"))
+    return any(each.std() > 0 and abs(told[whole].corr(each)) > SAME for each in made)

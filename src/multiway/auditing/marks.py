@@ -22,8 +22,48 @@ OUTSIDE = 0.002
 PAINTED = 0.8
 """Share of the marked images that must be so."""
 FEWEST_MARKED = 3
+FEWEST_AT, WITHIN, MORE, GAP = 10, 3, 4.0, 0.03
+"""Things that stop at one level, levels on either side, how much more often, and share of the range below a stamp."""
+GOES_ON = 0.5
+"""Share of a line that has the level of a bar, from which on the bar is part of what is seen."""
 LEAST_SIDE, MOST_POINTS, LOOKED_AT = 12, 48, 4
 """Pixels of an image whose points are looked at, points along an axis, and those that are judged."""
+
+
+def bounds_of(ends: Floats) -> Ints:
+    """Which common bound each thing stops at, by its highest level, the next one below and its range: 0 for none.
+
+    Levels of many things differ, so one that recurs is a limit of a device, a scale or a stamp. At the highest of all
+    levels only a stamp is: nothing lies just below it, as it does where the range that all have ends.
+    """
+    highest, following, span = ends.T
+    levels, place, count = np.unique(highest, return_inverse=True, return_counts=True)
+    codes = np.zeros(len(ends), np.int64)
+    for at in np.flatnonzero(count >= FEWEST_AT).tolist():
+        around = np.delete(count[max(at - WITHIN, 0) : at + WITHIN + 1], min(at, WITHIN))
+        gap = np.median(((highest - following) / np.maximum(span, 1e-300))[place == at])
+        if count[at] > MORE * (around.mean() if len(around) else 0) and (at < len(levels) - 1 or gap > GAP):
+            codes[place == at] = at + 1
+    return codes
+
+
+def ends_of(values: NDArray[Any]) -> tuple[Floats, Floats]:
+    """Highest level, the next one and the range; and the same of the negative."""
+    levels = np.unique(values[np.isfinite(values)]).astype(np.float64)
+    levels = levels if len(levels) > 1 else np.zeros(2)
+    span = levels[-1] - levels[0]
+    return np.array([levels[-1], levels[-2], span]), np.array([-levels[0], -levels[1], span])
+
+
+def bars_of(image: NDArray[Any]) -> tuple[int, ...]:
+    """Lines at each side of `(channels, height, width)` of one level, which the line behind them does not go on."""
+    grey = image.astype(np.float64).mean(0)
+    counts = []
+    for side in (grey, grey[::-1], grey.T, grey.T[::-1]):
+        flat = np.logical_and.accumulate((side == side[0, 0]).all(1))
+        count = int(flat.sum())
+        counts.append(count if count < len(side) and (side[count] == side[0, 0]).mean() < GOES_ON else 0)
+    return tuple(counts)
 
 
 class Faces:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.auditing.lookup import half_of
-from multiway.auditing.marks import Faces
+from multiway.auditing.marks import Faces, bars_of, bounds_of, ends_of
 from multiway.auditing.near import FEWEST, near_verdict, search, thin_rows, unit_rows
 from multiway.auditing.probes import Parts, ProbeErrors, class_numbers, questions_of, split_halves
 from multiway.auditing.report import Verdict, finding
@@ -24,6 +24,7 @@ LEAST_OF_DETAIL = 0.15
 
 Ints = NDArray[np.int64]
 Array32 = NDArray[np.float32]
+Floats = NDArray[np.float64]
 COMMON, IMAGES_PER_COMMON, MOST_IMAGES = 8, 5, 400
 """Patterns that images share, such as edges of the body, which are left out; and images they are learnt from."""
 SIDES, SMALLEST = {1: 256, 2: 48, 3: 16}, 12
@@ -32,6 +33,8 @@ CANDIDATES = 4
 """Training images, by the size of their frequencies, that are laid over an image."""
 MOST_TRAIN, MOST_REST = 2000, 1000
 """Images whose borders are compared."""
+BLOCKS = (4, 8, 16)
+"""Sides of blocks that programs pack images in."""
 BLOCK, MOST_BLOCKS, SILENT = 8, 64, 1.5
 """Pixels of a block of JPEG, blocks that are looked at, and the size of a wave that rounding leaves, of 255."""
 OF_FORM = 0.5
@@ -57,6 +60,19 @@ def grid_of(image: NDArray[Any]) -> float:
         waves = dctn(blocks, axes=(1, 2), norm="ortho").reshape(len(blocks), -1)[:, 1:]
         shares.append(float((np.abs(waves) < SILENT).mean()))
     return shares[0] - shares[1]
+
+
+def jumps_of(image: NDArray[Any], size: int) -> float:
+    """How much larger steps between pixels are where blocks of so many meet than elsewhere, as a logarithm."""
+    grey = image.astype(np.float64).mean(0)
+    if min(grey.shape) < 3 * size:
+        return 0.0
+    at = elsewhere = 0.0
+    for axis in (0, 1):
+        steps = np.abs(np.diff(grey, axis=axis)).mean(1 - axis)
+        meets = np.arange(1, len(steps) + 1) % size == 0
+        at, elsewhere = at + steps[meets].mean(), elsewhere + steps[~meets].mean()
+    return float(np.log(max(at, 1e-9) / max(elsewhere, 1e-9)))
 
 
 class Common:
@@ -219,6 +235,9 @@ class Traces:
         self.details, self.faces = Details(), Faces()
         self.steps: list[float] = []
         self.grids: list[float] = []
+        self.jumps: list[list[float]] = []
+        self.bars: list[tuple[int, ...]] = []
+        self.ends: list[tuple[Floats, Floats]] = []
 
     def add(self, image: NDArray[Any]) -> None:
         """Take in one image `(channels, *sizes)`."""
@@ -226,6 +245,9 @@ class Traces:
         self.faces.add(image)
         if image.ndim == 3:
             self.grids.append(grid_of(image))
+            self.jumps.append([jumps_of(image, size) for size in BLOCKS])
+            self.bars.append(bars_of(image))
+        self.ends.append(ends_of(image))
         values = np.unique(thin_rows(image.ravel(), MOST_VALUES)).astype(np.float64)
         gap = float(np.diff(values).min(initial=np.inf))
         self.steps.append(round(gap, 9) if gap > FINEST * np.ptp(values) and np.isfinite(gap) else 0.0)
@@ -249,15 +271,22 @@ class Traces:
             chosen = thin_rows(train, MOST_TRAIN), thin_rows(np.concatenate(rest), MOST_REST)
             parts = split_halves(*chosen, classes, own)
             yield self.faces.check(classes, parts, target)
-            if self.grids:
-                yield self._check_form(classes, parts, target)
+            yield self._check_form(classes, parts, target)
 
     def _check_form(self, classes: Ints, parts: Parts, target: str) -> Verdict:
         """Whether the levels that occur, or a grid of packing, tell the class."""
-        facts = {"the step between its levels": self.steps, "how much it was packed in blocks of eight": self.grids}
-        for what, values in facts.items():
+        facts = {"the step between its levels": np.array(self.steps)}
+        if self.grids and len(self.grids) == len(self.steps):
+            facts["how much it was packed in blocks of eight"] = np.array(self.grids)
+            jumps = zip(BLOCKS, np.transpose(self.jumps), strict=True)
+            facts |= {f"jumps at every {size}th pixel": values for size, values in jumps}
+        highest, lowest = (bounds_of(np.stack(ends)) for ends in zip(*self.ends, strict=True))
+        codes = {"the level at which its lights end": highest, "the level at which its darks end": lowest}
+        codes |= {"bars at its sides": class_numbers(self.bars)} if self.bars else {}
+        for what, values in [*facts.items(), *codes.items()]:
+            judge = ProbeErrors.of_codes if what in codes else ProbeErrors.of_column
             for labels in questions_of(classes):
-                errors = ProbeErrors.of_column(np.array(values, np.float64), labels, parts)
+                errors = judge(values.astype(np.float64), labels, parts)
                 if errors.sure_gain > OF_FORM:
                     rule = (
                         f"how images were stored tells {target}: {what} makes {errors.count} errors on images held out"

@@ -11,7 +11,7 @@ from multiway.auditing.agreement import check_statistics
 from multiway.auditing.duplicates import by_split, check_duplicates, check_groups, check_one_label, sample_digest
 from multiway.auditing.giveaways import check_names
 from multiway.auditing.lookup import LEAK, check_lookup
-from multiway.auditing.marks import Faces
+from multiway.auditing.marks import Faces, bounds_of, ends_of
 from multiway.auditing.near import thin_rows
 from multiway.auditing.near_series import check_near_series, check_pieces
 from multiway.auditing.parts import decimals_of
@@ -128,14 +128,17 @@ def _verdicts(prepared: Prepared[Values, Any], used: Scaler | None) -> Iterator[
 
 
 def forms_of(values: Values) -> dict[str, NDArray[np.int64]]:
-    """What of series `(series, steps, variates)` is no signal: digits, variates that stand still, level ends."""
+    """What of series `(series, steps, variates)` is no signal: digits, bounds, still variates, level ends."""
     known = np.nan_to_num(values)
     still = (known[:, 1:] == known[:, :-1]) & np.isfinite(values[:, 1:])
-    ends = {"steps that stand still at the end": still[:, ::-1], "steps that stand still at the start": still}
+    ends = np.array([[ends_of(variate) for variate in each.T] for each in values])
+    bounds = np.stack([bounds_of(each) for each in ends.reshape(len(values), -1, 3).swapaxes(0, 1)], 1)
+    levels = {"steps that stand still at the end": still[:, ::-1], "steps that stand still at the start": still}
     return {
         "digits after the point": decimals_of(thin_rows(known.swapaxes(0, 1), MOST_STEPS)).max((0, 2)),
         "which variates never change": class_numbers(map(bytes, still.all(1))),
-        **{name: np.logical_and.accumulate(steps.all(2), 1).sum(1) for name, steps in ends.items()},
+        "the values at which variates stop": class_numbers(map(bytes, bounds)),
+        **{name: np.logical_and.accumulate(steps.all(2), 1).sum(1) for name, steps in levels.items()},
     }
 
 

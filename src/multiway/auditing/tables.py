@@ -64,6 +64,8 @@ FEW = 2
 """Repeated rows of a split that chance makes in real tables of few digits."""
 PARTLY = 0.05
 """Share of the cells that are missing, and that are there, from which on those there are looked at alone."""
+FEWEST_RECORDS, FEWEST_VALUES = 60, 3
+"""Rows, and different values, of what only rows of one class have; a yes and a no may be an honest sign."""
 USUAL = 4.0
 """Repeats may be this much more frequent than chance makes them."""
 LEAST_ROWS = 50
@@ -164,6 +166,7 @@ def check_giveaways(prepared: Prepared[Cells, Any], known: Collection[str] = ())
         yield from check_cells(cells, table.labels, parts, known)
         yield from check_filled(numbers, table.labels)
         yield from check_counts(numbers, table.labels)
+        yield from check_records(cells, table.labels, known)
     else:
         yield from check_ranks(question.thin())
     if len(table) >= LEAST_ROWS:
@@ -247,6 +250,25 @@ def check_cells(cells: Cells, labels: Ints, parts: Parts, known: Collection[str]
         if name not in known and PARTLY < there.mean() < 1 - PARTLY:
             among = [(learnt[there[learnt]], judged[there[judged]]) for learnt, judged in parts]
             yield _verdict(f"column {quote(name)}, where it is not empty,", column, labels, among)
+
+
+def check_records(cells: Cells, labels: Ints, known: Collection[str]) -> Iterator[Verdict]:
+    """Whether what is empty or 0 for most rows is anything else for rows of one class alone.
+
+    So is what was written down because of the outcome, such as a sum that was collected. A sign of several values that
+    honestly tells a class has exceptions.
+    """
+    columns = dict(zip(cells.of_numbers, cells.numbers.T, strict=True))
+    for name, words in zip(cells.of_words, cells.words.T, strict=True):
+        columns[name] = np.where(words == "", 0.0, probes.class_numbers(words) + 1)
+    commonest = np.bincount(labels).argmax()
+    for name, column in columns.items():
+        there = np.nan_to_num(column) != 0
+        own = np.unique(labels[there])
+        is_record = len(own) == 1 and own[0] != commonest and there.sum() >= FEWEST_RECORDS
+        if name not in known and is_record and len(np.unique(column[there])) >= FEWEST_VALUES:
+            rule = f"column {quote(name)} is neither empty nor 0 in {there.sum():,} rows, and all are of one class"
+            yield finding("copy", "error", f"{rule}, as what is written after the outcome", DROP)
 
 
 def _verdict(what: str, column: Floats, labels: Ints, parts: Parts) -> Verdict | None:

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from multiway.auditing.agreement import check_statistics
 from multiway.auditing.duplicates import MANY, check_duplicates, window_digests
-from multiway.auditing.look_ahead import check_exact, check_interpolated, check_look_ahead
+from multiway.auditing.look_ahead import check_exact, check_interpolated, check_look_ahead, is_interpolated
 from multiway.auditing.near_series import check_near_stretches
 from multiway.auditing.report import AuditReport, Verdict, finding, verdict_on
 from multiway.auditing.spans import Spans, check_order, check_overlap
@@ -36,6 +36,8 @@ SHORTEST, LONGEST = 5, 31
 FEWEST_ROWS, MOST_ROWS, MOST_SERIES = 200, 6000, 128
 LOOKS_BACK = 0.997
 """Share of a series' changes that another one's past gives where it is a feature that looks back."""
+SUMS, DIGITS = 8, 5
+"""Sums of cells by which fields are judged, and digits of their range that rounding of single precision leaves."""
 Floats = NDArray[np.float64]
 
 
@@ -241,6 +243,28 @@ def check_smoothed(values: Floats, names: Sequence[str]) -> Verdict | None:
         f"{len(told)} series are moving averages, of which the rows before a target hold a part "
         "where the window is centred",
         "Forecast what was measured.",
+    )
+
+
+def check_fields(values: Floats) -> Iterator[Verdict | None]:
+    """Whether fields `(times, cells)` were averaged over times, or filled in between those that were measured.
+
+    Any weighted sum of cells keeps both, so a few sums of all cells, drawn alone, are looked at.
+    """
+    known = np.nan_to_num(values - np.nanmean(values, axis=0))
+    sums = known @ np.random.default_rng(0).normal(size=(known.shape[1], SUMS))
+    sums = np.round(sums / np.where(np.ptp(sums, axis=0) > 0, np.ptp(sums, axis=0), 1), DIGITS)
+    windows = [window_of(changes) for changes in np.diff(sums, axis=0).T] if len(sums) > FEWEST_ROWS else []
+    averaged = [f"over {rows} times" for rows in set(windows) if rows and windows.count(rows) > SUMS / 2]
+    sound, rule = (
+        "no field is an average over times",
+        "fields are moving averages, so that each holds a part of later ones",
+    )
+    yield verdict_on(averaged, sound, "smoothed", rule, "Forecast what was measured.")
+    is_drawn = sum(map(is_interpolated, sums.T)) > SUMS / 2
+    sound, rule = "no field lies on a line between others", "fields lie on straight lines between fewer ones"
+    yield verdict_on(
+        ["all cells alike"] * is_drawn, sound, "interpolated", rule, "Forecast the times that were measured."
     )
 
 

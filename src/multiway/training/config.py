@@ -63,6 +63,8 @@ class TrainingConfig(Config):
     """Samples per batch in validation; `batch_size`, but at least 256, if not given."""
     patience: int = Field(3, ge=0)
     """Validations without a better one before training stops; 0 never stops early."""
+    keep: Literal["best", "last"] = "best"
+    """Weights that a training leaves: of the best validation, or of the last one, which `patience` never hastens."""
     validations_per_epoch: int = Field(1, ge=1)
     precision: Literal["float32", "bf16"] = "float32"
     compile: bool = False

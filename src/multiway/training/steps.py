@@ -70,18 +70,18 @@ class Standing:
     rows: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     best: dict[str, Tensor] = dataclasses.field(default_factory=dict)
 
-    def keep_if_best(self, engine: "Engine", loss: float, score: float | None, epoch: float) -> None:
-        """Keep the weights of a validation that is the best so far.
+    def keep_if_best(self, steps: "Steps", loss: float, score: float | None) -> None:
+        """Keep the weights of a validation that is the best so far, or of each where the settings keep the last.
 
         The score decides where there is one, and of equal scores the lower loss; one that is not a number never does.
         """
         best = -math.inf if self.best_score is None else self.best_score
         is_better = loss < self.best_loss if score is None else (score, -loss) > (best, -self.best_loss)
-        if not is_better:
+        if not is_better and steps.config.keep == "best":
             self.bad_validations += 1
             return
-        self.best_loss, self.best_score, self.best_epoch, self.bad_validations = loss, score, epoch, 0
-        self.best = engine.weights()
+        self.best_loss, self.best_score, self.bad_validations = loss, score, 0
+        self.best, self.best_epoch = steps.engine.weights(), self.step / steps.per_epoch
 
 
 class Engine:

@@ -51,7 +51,7 @@ class Validation:
             loss = self._loss(engine)
             score = None if self.score is None else self.score(engine.model)
             watched = None if self.watch is None else self.watch(engine.model)
-            standing.keep_if_best(engine, loss, score, standing.step / steps.per_epoch)
+            standing.keep_if_best(steps, loss, score)
         engine.wrapped.train()
         row = _row(steps, standing, loss, score, time.monotonic() - started)
         row |= {} if watched is None else {"watched": watched}

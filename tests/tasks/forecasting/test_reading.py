@@ -341,6 +341,7 @@ def test_a_column_next_to_decimal_commas_has_points_for_thousands(tmp_path):
         ("%b %Y", "MS"),
         ("%b-%y", "MS"),
         ("%m/%Y", "MS"),
+        ("%m.%Y", "MS"),
         ("%YM%m", "MS"),
         ("%d-%b-%Y", "D"),
     ],

@@ -11,18 +11,12 @@ from multiway.tasks.forecasting.sizes import usual_borders
 from tasks.forecasting.turned_series import ROWS, turned
 
 SERIES = {each.name: each for each in turned()}
-STILL = ("is zero before 168", "is zero before 200")
-"""Whose training rows are all 0, so that candidates and their forms were chosen on nothing."""
 FAST = ("falls through zero at 202", "has a fraction from 230", "drops below zero at 225", "has a season from 196")
 
 
 def cases(names):
     """Series by name; most are slow."""
-    wrong = pytest.mark.xfail(reason="nothing but zeros chose the answer", strict=True)
-    return [
-        pytest.param(name, marks=[*([] if name in FAST else [pytest.mark.slow]), *([wrong] if name in STILL else [])])
-        for name in names
-    ]
+    return [pytest.param(name, marks=[] if name in FAST else [pytest.mark.slow]) for name in names]
 
 
 @functools.cache

@@ -15,7 +15,7 @@ from multiway.tasks import lifecycle
 from multiway.tasks.forecasting.bands import SLOPES, Bands
 from multiway.tasks.forecasting.forecasts import backtest_frame, forecast_columns
 from multiway.tasks.forecasting.held_out import Stretch
-from multiway.tasks.forecasting.intervals import fit_bands
+from multiway.tasks.forecasting.intervals import bands_of_errors, fit_bands
 from multiway.tasks.forecasting.networks import WindowLoss, model_of
 from multiway.tasks.forecasting.scores import Around, Following, measure
 from multiway.tasks.forecasting.task import TASK
@@ -38,6 +38,13 @@ def flagged(rows, seed, share=0.1):
     windows = Windows(noise, None, start=0, stop=rows, lookback=LOOKBACK, horizon=HORIZON)
     empty = torch.zeros(rows, 1, 0)
     return windows.with_covariates(Regressors(flag[:, None], empty, torch.zeros(rows, dtype=torch.int64)))
+
+
+def test_one_window_says_nothing_of_what_widens_bands():
+    errors = np.random.default_rng(5).standard_normal((3, 2, 1))
+    bands = bands_of_errors(errors, [80.0], 3, known=torch.ones(1, 3, 2, 1))
+    assert bands.slopes is None
+    torch.testing.assert_close(bands.offsets, bands_of_errors(errors, [80.0], 3).offsets, rtol=0, atol=0)
 
 
 def zero(past, *_):

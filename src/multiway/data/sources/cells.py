@@ -205,12 +205,15 @@ class Column:
 
     @property
     def sign(self) -> str:
-        """The currency or percent sign that every cell has and numbers stand without; empty where there is none."""
+        """The currency or percent sign that every cell has and numbers stand without.
+
+        Empty where there is none, and where the name of the column has that of a currency.
+        """
         if not isinstance(self.text, pd.Series) or not self.holds_numbers:
             return ""
         present = self.text.dropna()
         found = re.search(f"[{SIGNS}]", str(present.iloc[0])) if len(present) else None
-        return "" if found is None else found[0]
+        return "" if found is None or (found[0] != "%" and found[0] in self.name) else found[0]
 
     @functools.cached_property
     def is_numeric(self) -> bool:

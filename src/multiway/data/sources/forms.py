@@ -20,6 +20,7 @@ MONTHS = (
     "%Y-M%m",
     "%m/%Y",
     "%m-%Y",
+    "%m.%Y",
     "%d-%b-%y",
     "%d %b %y",
 )
@@ -31,6 +32,8 @@ QUARTERS = "quarters"
 """The form of dates such as 2003Q1, which are the first days of quarters."""
 WEEKS = "weeks"
 """The form of dates such as 2024-W05, which are the Mondays of the weeks of ISO 8601."""
+POINTED_MONTH = r"^(0[1-9]|1[0-2])\.(19|20)\d\d$"
+"""A month such as 01.2024, which is no number: none begins with a zero that its fraction does not need."""
 PERIODS = {
     QUARTERS: r"\d{4}[- ]?Q[1-4]|Q[1-4][- ]?\d{4}",
     WEEKS: r"\d{4}[- ]?W\d{1,2}|W\d{1,2}[- /]\d{4}",

@@ -28,6 +28,7 @@ from multiway.data.sources.cells import (
     sound_text,
 )
 from multiway.data.sources.columns import RawTable
+from multiway.data.sources.forms import POINTED_MONTH
 from multiway.data.sources.text import TextColumns
 from multiway.errors import Fix
 
@@ -243,7 +244,11 @@ def cast_numbers(text: pa.ChunkedArray, decimal: str) -> NDArray[np.float64] | N
     """Numbers of a column of text, NaN where nothing stands.
 
     None where a cell is no finite number, is so large that whole numbers are not exact, or where none is a number.
+    Months such as 01.2024 are none.
     """
+    if len(text) and re.match(POINTED_MONTH, text[0].as_py() or ""):
+        if pa.compute.all(pa.compute.match_substring_regex(text, POINTED_MONTH)).as_py():
+            return None
     if decimal == ",":
         if pa.compute.any(pa.compute.match_substring(text, ".")).as_py():
             return None

@@ -377,7 +377,7 @@ def follow_test_rows(model: WeighedForecasts, prepared: PreparedPanel, scale: Fl
     series = np.divide(sums, cells[:, None, None], where=cells[:, None, None] > 0, out=np.zeros_like(sums))
     later = model.own.numpy().copy()  # others, the last, keep their share
     share = later[: len(ours)].sum(0) if len(ours) < len(later) else 1.0
-    weights = _own_weights(ours, series, cells, horizon, scale)
+    weights = _weigh_searched(ours, _own_weights(ours, series, cells, horizon, scale), prepared)
     first, stop = prepared.borders.test
     last = prepared.before(stop, "future").between(max(first, test.lookback), stop)
     seen = products_of([stretch_of(last, model.fitted_for("future"))], ours, (horizon,), half_life)
@@ -386,6 +386,15 @@ def follow_test_rows(model: WeighedForecasts, prepared: PreparedPanel, scale: Fl
     model.later.copy_(torch.from_numpy(later))
     means = dict(zip(model.names, later.mean(1).tolist(), strict=True))
     return {name: means[name] for name in sorted(means, key=lambda name: -means[name]) if means[name] > 0}
+
+
+def _weigh_searched(names: Sequence[str], weights: Floats, prepared: PreparedPanel) -> Floats:
+    """Weights of each series; those searched anew have all where its training rows, one value, chose other forms."""
+    rows = prepared.panel.values[slice(*prepared.borders.train), -weights.shape[1] :]
+    still = np.nanmax(rows, 0, initial=-np.inf) == np.nanmin(rows, 0, initial=np.inf)
+    searched = np.array([candidates()[name].is_searched for name in names])[:, None] * weights
+    sums = searched.sum(0)
+    return np.where(still & (sums > 0), np.divide(searched, sums, where=sums > 0, out=weights.copy()), weights)
 
 
 def _unless_plain(names: Sequence[str], weights: Floats, products: Floats) -> Floats:

@@ -110,7 +110,7 @@ def bands_of_errors(
         tried = widths_by_network(spread, spread[:, :half].double().mean((0, 1, 2)))
         usual_spread = spread.double().mean((0, 1, 2)) * _is_gain(errors, tried, steps)
         errors = _over(errors, widths_by_network(spread, usual_spread))
-    if known is not None:
+    if known is not None and half:  # the gain is judged on the later half
         tried = widths_by_covariates(known, slopes_of_covariates(errors[..., :half], known[:half], steps))
         slopes = slopes_of_covariates(errors, known, steps) * _is_gain(errors, tried, steps)
         errors = _over(errors, widths_by_covariates(known, slopes))

@@ -11,6 +11,7 @@ from torch import nn
 from multiway import files
 from multiway.auditing import AuditReport
 from multiway.auditing.duplicates import by_split, check_duplicates, sample_digest
+from multiway.auditing.windows import check_fields
 from multiway.config import Plain
 from multiway.data.matching import Far, far_columns
 from multiway.data.writing import check_target, write_table
@@ -232,7 +233,7 @@ def flattering(run: Run, times: Sequence[str], cutoffs: Sequence[str]) -> list[s
 
 
 def audit_grid(config: GridConfig, run: Run | None = None) -> AuditReport:
-    """Whether a field is in two parts, and from which times what is scored was learnt."""
+    """Whether a field is in two parts or made of later ones, and from which times what is scored was learnt."""
     prepared = prepare_grid(config, TASK.locate(config.data or ""))
     words, splits = prepared.cube.times.words(), {split: np.arange(*prepared.borders[split]) for split in SPLITS}
     digests = [sample_digest(np.nan_to_num(field)) for field in prepared.values]
@@ -242,7 +243,8 @@ def audit_grid(config: GridConfig, run: Run | None = None) -> AuditReport:
         f"what is scored was learnt from times before {words[splits['test'][0]]}, the first of the test",
     ]
     copies = check_duplicates(by_split(digests, splits), by_split(words, splits), "fields")
-    return AuditReport.of(f"{prepared.source}: {len(words)} times; {counts}", [*sound, copies])
+    verdicts = [*sound, copies, *check_fields(prepared.values)]
+    return AuditReport.of(f"{prepared.source}: {len(words)} times; {counts}", verdicts)
 
 
 TASK = Task(
