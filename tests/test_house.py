@@ -24,8 +24,8 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 72_590,
-    "functions": 4_735,
+    "lines": 72_646,
+    "functions": 4_738,
     "files with one reader": 24,
     "participle names": 48,
     "formatter switched off": 2,
