@@ -3,13 +3,17 @@
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from sklearn.metrics import accuracy_score, average_precision_score, mean_absolute_error
 
 import multiway
+from multiway.data.samples import Samples
 from multiway.errors import ConfigError, DataError
 from multiway.tasks import lifecycle
 from multiway.tasks.tabular.config import TabularConfig
+from multiway.tasks.tabular.explain import importance, permutation_importance
 from multiway.tasks.tabular.task import TASK
+from multiway.tasks.target_task import answer_samples
 from tasks.tabular.rows import patients
 
 QUICK = {"model": {"hidden": [8]}, "draws": 0, "training": {"epochs": 2, "learning_rate": 0.02}}
@@ -58,6 +62,18 @@ def test_weights_of_test_rows_reach_test_scores_alone():
     pairs = list(zip(one.scores, other.scores, strict=True))
     assert all(first == second for first, second in pairs if first["split"] == "validation")
     assert any(first["value"] != second["value"] for first, second in pairs if first["split"] == "test")
+
+
+def test_importance_is_how_far_a_weighted_score_falls():
+    run = fitted(weighed(), baselines=["logistic"], answer="logistic")
+    rows = run.prepared.raw.take(run.prepared.rows("test"))
+
+    def score(cells):
+        inputs = torch.from_numpy(run.state.inputs(cells))
+        predicted = answer_samples(run, Samples(inputs=inputs, source="")).argmax(1)
+        return accuracy_score(rows.truth, predicted, sample_weight=rows.weights)
+
+    pd.testing.assert_frame_equal(importance(run, rows), permutation_importance(rows.inputs, score))
 
 
 def test_every_model_takes_the_weights_of_the_training_rows():

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -30,12 +30,12 @@ class Measure(NamedTuple):
     """What falls, or rises, where a column is shuffled.
 
     words: How that is said.
-    of: Truth and outputs to the score.
+    of: Truth, outputs and `weights` to the score.
     sign: 1 where higher is better, else -1.
     """
 
     words: str
-    of: Callable[[Any, Any], float | None]
+    of: Callable[..., float | None]
     sign: float
 
 
@@ -88,7 +88,7 @@ def importance(run: Run, rows: Samples[Cells]) -> pd.DataFrame:
     def score(cells: Cells) -> float:
         inputs = torch.from_numpy(run.state.inputs(cells))
         outputs = answer_samples(run, Samples(inputs=inputs, source=rows.source))
-        return measure.sign * (measure.of(rows.truth, outputs) or 0.0)
+        return measure.sign * (measure.of(rows.truth, outputs, weights=rows.weights) or 0.0)
 
     return permutation_importance(rows.inputs, score)
 
