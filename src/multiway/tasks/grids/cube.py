@@ -85,9 +85,10 @@ class Cube:
             yield self, whole
             return
         for place, name in enumerate(self.names):
-            own = {"names": (name,), "dims": self.dims[1:], "axes": self.axes[1:]}
+            own: dict[str, Any] = {"names": (name,), "dims": self.dims[1:], "axes": self.axes[1:]}
             templates = self.templates[place : place + 1]
-            yield dataclasses.replace(self, **own, templates=templates), whole.take(place, axis=-len(self.axes))
+            fields: NDArray[np.float32] = np.take(whole, place, axis=-len(self.axes))
+            yield dataclasses.replace(self, **own, templates=templates), fields
 
 
 def is_grid(source: object) -> bool:
@@ -144,7 +145,8 @@ def open_grid(source: str | Path) -> Any:
 
 def _from_xarray(options: GridOptions, given: Any, label: str, findings: Findings, is_first: bool) -> Cube:
     """Variables of a data set of xarray, or the one that is given alone."""
-    names, others, variables = ("value",), tuple[str, ...](), [given]
+    names: Sequence[str] = ["value"]
+    others, variables = tuple[str, ...](), [given]
     if hasattr(given, "data_vars"):
         fields = {each: field for each, field in given.items() if field.ndim > 1 and field.dtype.kind in "iuf"}
         fields = {each: field for each, field in fields.items() if "time" in roles_in(field).values()} or fields
@@ -156,11 +158,10 @@ def _from_xarray(options: GridOptions, given: Any, label: str, findings: Finding
     found = roles_in(variable)
     known = {dim: variable.coords[dim].values for dim in found if dim in variable.coords}
     names = tuple(str(each.name or name) for each, name in zip(variables, names, strict=True))
-    parts = {"source": label, "names": names, "others": others, "templates": tuple(variables)}
     units = [str(each.attrs.get("units", "")) for each in variables]
-    check_together(
-        names, [(*each.dims, *each.shape, unit) for each, unit in zip(variables, units, strict=True)], findings
-    )
+    forms = [(*each.dims, *each.shape, unit) for each, unit in zip(variables, units, strict=True)]
+    check_together(names, forms, findings)
+    parts: dict[str, Any] = {"source": label, "names": names, "others": others, "templates": tuple(variables)}
     return arrange(options, [each.values for each in variables], found, known, units[0], findings, **parts)
 
 
@@ -190,7 +191,7 @@ def _from_arrays(
         raise findings.fatal("axes", rule, f"Give one name for each in the array '{AXES}'.")
     known = {dim: arrays[dim] for dim in dims if dim in arrays}
     found = {dim: role_of(dim) for dim in dims}
-    parts = {"source": label, "names": targets, "others": others}
+    parts: dict[str, Any] = {"source": label, "names": targets, "others": others}
     fields = [arrays[each] for each in targets]
     return arrange(options, fields, found, known, str(units.flat[0]), findings, **parts)
 
