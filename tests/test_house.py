@@ -24,9 +24,9 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 72_646,
-    "functions": 4_738,
-    "files with one reader": 24,
+    "lines": 72_379,
+    "functions": 4_722,
+    "files with one reader": 23,
     "participle names": 48,
     "formatter switched off": 2,
 }

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from multiway.auditing.near_texts import SIZE, Shingles, find_shared_shingles, share_in, without_formulas
+from multiway.auditing.near_texts import SIZE, Shingles, find_shared_shingles, without_formulas
+from multiway_papers.language.audit import share_in
 
 WORDS = [f"w{number}" for number in range(400)]
 DRAW = np.random.default_rng(0)

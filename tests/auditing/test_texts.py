@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from multiway.auditing.texts import check_encoder, check_vectors, check_words
 from multiway.data.encoders.choice import TRAINED
 from multiway_papers.stocks.audit import quote_facts
+from multiway_papers.stocks.text_audit import check_encoder, check_vectors, check_words
 
 COUNT = 900
 TRAINING = np.arange(COUNT) < 600

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from multiway.models.arima import FEWEST, TERMS, Arima
+from multiway_papers.stocks.arima import FEWEST, TERMS, Arima
 from tolerances import SUMS64
 
 ORDERS = [(0, 1, 0), (1, 0, 0), (0, 1, 1), (2, 1, 2), (1, 2, 1), (5, 0, 5), (0, 2, 0)]

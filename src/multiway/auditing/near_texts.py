@@ -173,14 +173,3 @@ def find_shared_shingles(texts: Sequence[str], known: Ints, rows: Ints) -> list[
         if share[at] >= HALF and counts[at] >= FEWEST_SHARED
     }
     return [best[key] for key in sorted(best)]
-
-
-def share_in(texts: Sequence[str], train: Ints, rows: Ints) -> tuple[NDArray[np.float64], float]:
-    """Share of the shingles of each row, and of all rows, that stand in the training texts."""
-    every = Shingles.of(texts)
-    own = every.only(~every.widespread(train))
-    held = own.only(np.isin(own.owners, rows))
-    there = np.isin(held.hashes, own.hashes[np.isin(own.owners, train)])
-    size = len(texts)
-    hits, counts = np.bincount(held.owners[there], minlength=size), np.bincount(held.owners, minlength=size)
-    return hits[rows] / np.maximum(counts[rows], 1), float(there.mean()) if len(there) else 0.0

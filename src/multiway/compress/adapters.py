@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from multiway import files
-from multiway.compress.attentions import Opened, close, open_attentions, open_names
+from multiway.compress.attentions import close, open_attentions
 from multiway.compress.branches import branch_weight, zero_branch
 from multiway.compress.fits import Compressed
 from multiway.compress.kinds import features_of
@@ -144,7 +144,7 @@ def remove_adapters(model: nn.Module) -> nn.Module:
         set_module(model, names, adapted.dense)
     for parameter in record.trainable:
         parameter.requires_grad_(True)
-    close(model, Opened(open_names(model), record.settings))
+    close(model, record.settings)
     del model.__dict__[ADAPTERS]
     return model
 

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -85,15 +85,12 @@ def _as_numbers(mask: Tensor, like: Tensor) -> Tensor:
     return torch.zeros_like(mask, dtype=like.dtype).masked_fill_(mask, float("-inf"))
 
 
-class Opened(NamedTuple):
-    """Attentions of a model that were opened, by name, and the settings of parents that had to change for it."""
-
-    names: Sequence[str]
-    settings: Sequence[tuple[str, str, Any]]
+Settings = Sequence[tuple[str, str, Any]]
+"""Of parents that had to change for an attention to be opened."""
 
 
 @contextlib.contextmanager
-def open_attentions(model: nn.Module) -> Iterator[Opened]:
+def open_attentions(model: nn.Module) -> Iterator[Settings]:
     """Let the joined projections of a model's attentions be layers for a moment, on the same parameters.
 
     Where one of an attention's layers is then another than before, it stays open.
@@ -102,16 +99,16 @@ def open_attentions(model: nn.Module) -> Iterator[Opened]:
     settings = leave_fast_paths(model, [f"{name}.in_proj" if name else "in_proj" for name in names])
     for name in names:
         _open(model.get_submodule(name))
-    lent = Opened(names, settings)
     try:
-        yield lent
+        yield settings
     finally:
-        close(model, lent)
+        close(model, settings, names)
 
 
-def close(model: nn.Module, lent: Opened) -> None:
-    """Undo what `open_attentions` did wherever both layers are dense."""
-    for name in lent.names:
+def close(model: nn.Module, settings: Settings, names: Sequence[str] | None = None) -> None:
+    """Undo what `open_attentions` did wherever both layers are dense, in all attentions that stand open or some."""
+    every = [name for name, module in model.named_modules() if isinstance(module, OpenAttention)]
+    for name in every if names is None else names:
         attention = model.get_submodule(name)
         layer, out = attention.get_submodule("in_proj"), attention.get_submodule("out_proj")
         if isinstance(layer, nn.Linear) and isinstance(out, nn.Linear):
@@ -119,12 +116,7 @@ def close(model: nn.Module, lent: Opened) -> None:
             for kind in ("weight", "bias"):
                 attention._parameters[f"in_proj_{kind}"] = layer._parameters[kind]
             attention.__class__ = nn.MultiheadAttention
-    take_fast_paths(model, lent.settings)
-
-
-def open_names(model: nn.Module) -> list[str]:
-    """Attentions that stand open."""
-    return [name for name, module in model.named_modules() if isinstance(module, OpenAttention)]
+    take_fast_paths(model, settings)
 
 
 def _can_open(model: nn.Module, name: str, module: nn.Module) -> bool:

@@ -92,13 +92,13 @@ class Plan(Comparison):
             ConfigError: The model changed since the plan was made.
         """
         chosen = {layer.names: layer.replacement for layer in self.layers if layer.replacement is not None}
-        with open_attentions(self.model) as lent:
+        with open_attentions(self.model) as settings:
             for layer in self.layers:
                 if _version(self.model.get_submodule(layer.name)) != self.versions[layer.name]:
                     raise ConfigError(f"plan: {layer.name} changed since the plan was made. Make a new plan.")
             model = self.model if inplace else copy_without(self.model, list(chosen))
         if not inplace:
-            close(model, lent)
+            close(model, settings)
         layers = {names: copy.deepcopy(layer) for names, layer in chosen.items()}
         swap_in(model, layers, keep_originals=keep_originals)
         return model

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from multiway.compress.attentions import OpenAttention, Opened, close, open_attentions, open_names
+from multiway.compress.attentions import OpenAttention, close, open_attentions
 from multiway.compress.fits import Compressed
 from multiway.compress.kinds import FAMILY, OF_TORCH, dense_of, layer_kind
 from multiway.compress.reading import ancestors, leave_fast_paths, reads, take_fast_paths
@@ -84,7 +84,7 @@ def undo(model: nn.Module, *, originals: bool = True) -> nn.Module:
         dense = dense_of(layer, swap.kind) if kept is None else kept
         dense = dense.to(factor.device, factor.dtype).train(layer.training).requires_grad_(factor.requires_grad)
         set_module(model, swap.names, dense)
-    close(model, Opened(open_names(model), record.settings))
+    close(model, record.settings)
     del model.__dict__[RECORD]
     return model
 

@@ -1,6 +1,5 @@
 """What a look at a file turned up: each flaw with its place, its value and its fix."""
 
-import collections
 import contextlib
 import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -227,28 +226,9 @@ class Findings:
             pass
         self.found += inner.with_source()
 
-    def absorb(self, other: "Findings") -> None:
-        """Take over what was found in another file, whose name alone stands in front of it."""
-        self.found += other.with_source()
-        self.others.append(other.source)
-
     def with_source(self) -> list[Finding]:
         """Findings with the name of their source in front of each rule."""
         return [dataclasses.replace(finding, rule=f"{self.source}: {finding.rule}") for finding in self.found]
-
-    def join_notes(self) -> None:
-        """Make one note of the same note on many files."""
-        groups: dict[tuple[str, str], list[Finding]] = collections.defaultdict(list)
-        others = []
-        for finding in self.found:
-            name, mark, rule = finding.rule.partition(": ")
-            if finding.severity == "note" and mark and name != self.source:
-                groups[finding.kind, rule].append(finding)
-            else:
-                others.append(finding)
-        self.found = others
-        for (kind, rule), notes in groups.items():
-            self.add(kind, "note", notes[0].rule if len(notes) == 1 else f"{rule} (in {len(notes)} files)")
 
     def remarks(self, *severities: Severity) -> tuple[str, ...]:
         """What was found and is no error, one line each; of some severities where they are given."""

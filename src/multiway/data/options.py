@@ -90,7 +90,6 @@ class FileOptions(Budget):
     no_header: Annotated[bool | None, Flag("The first row is data: columns are named 0, 1, 2.", is_argument=False)] = (
         None
     )
-    """Whether the first row is data, and no header; seen if not given."""
     quoting: Literal["auto", "none"] = "auto"
     """Whether quotation marks around a cell of a text file are left out; "none" takes all of them as text."""
 
@@ -113,7 +112,6 @@ class ReadOptions(FileOptions):
         return (-9999.0,) if self.sentinels is None else self.sentinels
 
     time_column: Annotated[str | None, Flag("Column of times; found if not given.", option="time")] = None
-    """Column of times; found by name and content if not given."""
     id_column: Annotated[
         Annotated[tuple[str, ...], BeforeValidator(several)] | None,
         Flag(
@@ -126,7 +124,6 @@ class ReadOptions(FileOptions):
     value_column: Annotated[
         str | None, Flag("Column of values of a long table; found if not given.", option="value")
     ] = None
-    """Column of values, in a long table."""
     variates: Annotated[tuple[str, ...] | None, Flag("Columns to use; all if not given.")] = None
     """Series to keep, in this order; all if not given."""
     missing: Annotated[
@@ -168,7 +165,6 @@ class SequenceOptions(FileOptions):
     time: Annotated[str | None, Flag("Column of times of a long table.")] = None
     """Column of times, by which the rows of a series are put in order; found by name, else rows are as they stand."""
     group: Annotated[str | None, Flag("Column whose series stay in one split, such as a patient.")] = None
-    """Column of groups, such as patients, whose series all fall into one split; it is no input."""
     columns: Annotated[tuple[str, ...] | None, Flag("Columns of values to keep: x,y,z.")] = None
     """Columns of values to keep; all others if not given."""
     length: int | None = Field(None, gt=0)
@@ -265,15 +261,12 @@ class VolumeOptions(Budget):
     series: Annotated[str | None, BeforeValidator(lambda given: str(given) if isinstance(given, int) else given)] = None
     """Series of folders that hold several of DICOM: its number, description or UID."""
     axes: Annotated[tuple[str, str, str] | None, Flag("Names of the three axes of arrays without an affine.")] = None
-    """Names of the three axes, for figures and reports."""
     channels: bool = False
     """Take a fourth axis as channels: the last one of NIfTI, the first one of .npy and .npz."""
     orientation: Annotated[str | None, Flag("Order and direction of the axes to turn to: RAS.")] = None
     """Where the axes point, as RAS or LPS; as they lie in the file if not given."""
     spacing: Annotated[tuple[float, float, float] | None, Flag("Millimetres per voxel to resample to: 1,1,1.")] = None
-    """Millimetres between voxels, interpolated to."""
     size: Annotated[Triple | None, Flag("Voxels to crop or pad to, about the centre: 64,64,64.")] = None
-    """Voxels per axis, cropped or padded to around the centre, after `spacing`."""
     cut_masks: bool = False
     """Take masks that `size` cuts; they are refused unless this is given."""
     resample_to: Annotated[Triple | None, Flag("Voxels to stretch or shrink to: 28,28,28.")] = None

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from multiway.models.arima import load_statsforecast
+from multiway.lazy import load_extra
 from multiway.models.series_units import ROUNDED, Units
 from multiway.models.windows import History, fill_gaps
 
@@ -227,6 +227,11 @@ class Recursion(nn.Module, ABC):
     @abstractmethod
     def start_at(self, series: int, values: Values) -> None:
         """Take what forecasts a series that no model is found for."""
+
+
+def load_statsforecast() -> Any:
+    """The models of statsforecast."""
+    return load_extra("statsforecast.models", "the baseline arima", "arima")
 
 
 def fit_by_library(name: str, values: Values, **form: Any) -> Model | None:

@@ -74,7 +74,6 @@ class Answering(Config):
         str,
         Flag("Which model answers: auto, what validation prefers; network; or one by its name.", commands=("train",)),
     ] = AUTO
-    """Which model answers: what validation prefers (`auto`), `network`, or a model by its name."""
 
 
 class Refitting(Config):

@@ -5,9 +5,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from multiway.auditing.duplicates import by_split, check_duplicates
-from multiway.auditing.near_texts import share_in
+from multiway.auditing.near_texts import Shingles
 from multiway.auditing.report import AuditReport, Verdict, finding, verdict_on
 from multiway.auditing.samples import report_on_samples
 from multiway.data.findings import quote
@@ -70,6 +71,17 @@ def _check_shingles(name: str, texts: Sequence[str], train: Rows, rows: Rows) ->
     worst = rows[np.argsort(-shares)[:3]]
     told = [f"{shares[rows == row][0]:.0%} of '{quote(texts[row], 60)}'" for row in worst]
     return finding("near", "error", said, "Keep each text in one split, with all its versions.", told, len(told))
+
+
+def share_in(texts: Sequence[str], train: Rows, rows: Rows) -> tuple[NDArray[np.float64], float]:
+    """Share of the shingles of each row, and of all rows, that stand in the training texts."""
+    every = Shingles.of(texts)
+    own = every.only(~every.widespread(train))
+    held = own.only(np.isin(own.owners, rows))
+    there = np.isin(held.hashes, own.hashes[np.isin(own.owners, train)])
+    size = len(texts)
+    hits, counts = np.bincount(held.owners[there], minlength=size), np.bincount(held.owners, minlength=size)
+    return hits[rows] / np.maximum(counts[rows], 1), float(there.mean()) if len(there) else 0.0
 
 
 def _lines(text: str) -> list[str]:

@@ -12,7 +12,6 @@ from multiway.auditing.duplicates import MANY, check_duplicates, check_groups, s
 from multiway.auditing.lookup import check_lookup
 from multiway.auditing.report import AuditReport, Verdict, finding
 from multiway.auditing.spans import Spans, check_order, check_overlap
-from multiway.auditing.texts import check_encoder, check_vectors, check_words
 from multiway.data import Finding
 from multiway.data.encoders import HashedEncoder
 from multiway.data.samples import SPLITS, Splits
@@ -20,6 +19,7 @@ from multiway_papers.stocks.config import StockProtocol
 from multiway_papers.stocks.panel import ADJUSTED, FIELDS, StockPanel, StockTexts, day_numbers, months, weekdays
 from multiway_papers.stocks.samples import StockWindows, cut
 from multiway_papers.stocks.state import StockScale, moments
+from multiway_papers.stocks.text_audit import check_encoder, check_vectors, check_words
 
 UNTRADED = 0.01
 """Share of labels whose target day may have no price."""

@@ -12,9 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from multiway.models.arima import Arima
 from multiway.models.baselines import Facts
 from multiway.tasks.run import Run
+from multiway_papers.stocks.arima import Arima
 from multiway_papers.stocks.encode import StockInputs
 from multiway_papers.stocks.panel import ADJUSTED, StockPanel, months, weekdays
 from multiway_papers.stocks.regressions import share_of_rises

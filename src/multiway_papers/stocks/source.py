@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, Unreadable, list_some, quote, soundly
+from multiway.data.findings import Finding, Findings, Unreadable, list_some, quote, soundly
 from multiway.data.sources.bytes import within
 from multiway.data.sources.frames import pair_of, source_name
 from multiway.data.sources.tables import ENDINGS, column_names
@@ -87,12 +87,13 @@ def _market_of(source: object, options: StockOptions, findings: Findings) -> Mar
             is_inside = layout.published is not None and chosen is layout.texts
             of_texts.source = findings.source if is_inside else source_label(chosen)
             raw = gather(chosen, options, of_texts)
-            of_texts.join_notes()
+            join_notes(of_texts)
         if panel is None:
             raise Unreadable
         return panel, None if raw is None else place_texts(raw, panel, options, of_texts)
     finally:
-        findings.absorb(of_texts)
+        findings.found += of_texts.with_source()
+        findings.others.append(of_texts.source)
 
 
 def is_market(source: object) -> bool:
@@ -182,10 +183,25 @@ def _rows(layout: Layout, options: StockOptions, findings: Findings) -> PriceRow
                 days = rows.frame["day"].dt.strftime("%Y-%m-%d")
                 rows = dataclasses.replace(rows, frame=rows.frame.assign(movement=days.map(known)))
             parts.append(rows)
-    findings.join_notes()
+    join_notes(findings)
     if findings.errors():
         raise Unreadable
     return together(parts, findings)
+
+
+def join_notes(findings: Findings) -> None:
+    """Make one note of the same note on many files."""
+    groups: dict[tuple[str, str], list[Finding]] = collections.defaultdict(list)
+    others = []
+    for finding in findings.found:
+        name, mark, rule = finding.rule.partition(": ")
+        if finding.severity == "note" and mark and name != findings.source:
+            groups[finding.kind, rule].append(finding)
+        else:
+            others.append(finding)
+    findings.found = others
+    for (kind, rule), notes in groups.items():
+        findings.add(kind, "note", notes[0].rule if len(notes) == 1 else f"{rule} (in {len(notes)} files)")
 
 
 def place_texts(raws: list[RawTexts], panel: StockPanel, options: StockOptions, findings: Findings) -> StockTexts:

@@ -12,7 +12,7 @@ from multiway.data.matching import Far, far_columns
 from multiway.data.samples import Prepared, Rows, Samples
 from multiway.data.splitting import Splits, split
 from multiway.errors import DataError, Fix
-from multiway.models.arima import load_statsforecast
+from multiway.models.recursions import load_statsforecast
 from multiway.tasks.answers import Answer
 from multiway.tasks.candidate import discover
 from multiway.tasks.choice import Evidence

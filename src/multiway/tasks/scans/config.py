@@ -33,7 +33,6 @@ class ClassOptions(VolumeOptions):
     """How scans with classes and the table that lists them are read."""
 
     label: Annotated[str, Flag("Column of the class of each scan.")] = "label"
-    """Column of classes, as words or whole numbers."""
     subgroups: Annotated[tuple[str, ...], Flag("Columns whose subgroups are scored apart: scanner,sex,age.")] = ()
     """Columns whose values divide the cases into subgroups, numbers in halves; the report scores each. No inputs."""
 
@@ -50,7 +49,6 @@ class MaskOptions(VolumeOptions):
     """How scans with masks and the table that lists them are read."""
 
     mask: Annotated[str, Flag("Column of the mask of each scan.")] = "mask"
-    """Column of segmentation masks."""
 
 
 class VolumeConfig(Refitting, NetworkConfig):

@@ -31,7 +31,6 @@ class TableOptions(FileOptions):
     kind: Annotated[TargetKind, Flag("What the target is.")] = "auto"
     """What the target is; `auto` takes words, truth values and a few whole numbers as classes, all else as a number."""
     group: Annotated[str | None, Flag("Column whose rows stay in one split, such as a patient.")] = None
-    """Column of groups, such as patients, whose rows all fall into one split; it is no input."""
     time: Annotated[str | None, Flag("Column of times: test on the latest rows.")] = None
     """Column of times: train on the earliest rows, test on the latest; it is no input."""
     weights: Annotated[str | None, Flag("Column that says how much each row counts.", is_argument=False)] = None

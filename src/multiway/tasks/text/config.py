@@ -52,13 +52,9 @@ class LabelledTextOptions(FileOptions):
     as_names, usual_names = ("target", "group"), TARGET_NAMES
 
     text: Annotated[str | None, Flag("Column of texts; found if not given.")] = None
-    """Column of texts; found by name or content if not given."""
     second: Annotated[str | None, Flag("Column of a second text, such as an answer.")] = None
-    """Column of a second text of each row, such as the answer to a question."""
     target: Annotated[str | None, Flag("Column of classes; found if not given.")] = None
-    """Column of classes; found by name if not given."""
     group: Annotated[str | None, Flag("Column whose rows stay in one split, such as an author.")] = None
-    """Column of groups, such as authors, whose rows all fall into one split."""
     split: Annotated[str | None, Flag("Column that says train, validation or test.")] = None
     """Column that says which split a row is in: train, validation or dev, test. Without test rows, dev is the test."""
     where: dict[str, str] = Field(default_factory=dict)

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from multiway.lazy import load_extra
+from multiway.models.recursions import load_statsforecast
 
 TERMS = 5
 """Autoregressive terms at most, and as many of the moving average: the bounds of the search."""
@@ -85,11 +85,6 @@ def _fit(values: Values) -> dict[str, Any]:
         search = models.AutoARIMA(season_length=1, seasonal=False, max_p=TERMS, max_q=TERMS)
         model: dict[str, Any] = search.fit(values).model_
     return model
-
-
-def load_statsforecast() -> Any:
-    """The models of statsforecast."""
-    return load_extra("statsforecast.models", "the baseline arima", "arima")
 
 
 def _recursion(values: Values, ar: Values, ma: Values) -> Values:
