@@ -24,8 +24,8 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 72_322,
-    "functions": 4_719,
+    "lines": 72_379,
+    "functions": 4_722,
     "files with one reader": 23,
     "participle names": 48,
     "formatter switched off": 2,
