@@ -24,8 +24,8 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 72_428,
-    "functions": 4_725,
+    "lines": 72_485,
+    "functions": 4_728,
     "files with one reader": 23,
     "participle names": 48,
     "formatter switched off": 2,

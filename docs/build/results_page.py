@@ -114,7 +114,8 @@ SPEED = {
     "costs": "python -m benchmarks.costs --out results/costs.jsonl",
     "weights": "python -m benchmarks.weights --seeds 3 --runs FOLDER --out results/weights.jsonl",
     "series-peers": "python -m benchmarks.series FOLDER ... --out results/series-peers.jsonl",
-    "table-peers": "python -m benchmarks.tables development --out results/table-peers.jsonl; and held",
+    "table-peers": "python -m benchmarks.tables development --out results/table-peers.jsonl; and held, forty, last",
+    "calibration": "python -m benchmarks.calibration --out results/calibration.jsonl",
     "grids": "python -m benchmarks.grids --ferret FOLDER --iris FOLDER --out results/grids.jsonl",
 }
 """Files of other rows, and what wrote them."""

@@ -176,7 +176,7 @@ def test_a_floor_answers_alone_where_a_blend_is_clearly_worse_on_other_times():
 
 
 def test_a_lead_is_weighed_by_validation_by_the_training_and_by_its_neighbours():
-    """Counted one by one: the training eight times in all, and a lead further on by exp(-1/2) less."""
+    """Counted one by one: the training as one time in all, and a lead further on by exp(-1/2) less."""
     draw = np.random.default_rng(0)
     parts = [
         products_of(draw.normal(size=(times, 3, 5)) * np.array([1, 1.1, 1.2])[:, None]) for times in (13, 12, 7, 6)
@@ -184,8 +184,8 @@ def test_a_lead_is_weighed_by_validation_by_the_training_and_by_its_neighbours()
     validation, training = parts[2:], parts[:2]
     means = []
     for later, early in zip(validation, training, strict=True):
-        mean = (sum(later) + 8 * sum(early) / len(early)) / (len(later) + 8)
-        means.append(np.stack([(len(later) + 8) * mean / np.trace(mean)]))
+        mean = (sum(later) + sum(early) / len(early)) / (len(later) + 1)
+        means.append(np.stack([(len(later) + 1) * mean / np.trace(mean)]))
     near = np.exp(-0.5)
     expected = [few_weights((means[0] + near * means[1])[0]), few_weights((near * means[0] + means[1])[0])]
     np.testing.assert_allclose(floors.share_leads(validation, training), expected, atol=ROUNDING32)

@@ -59,7 +59,7 @@ def propose_target(config: GridConfig, source: object) -> tuple[Fix, ...]:
     if config.read.target is not None:
         return ()
     cube = read_cube(config.read, source, Findings(""), is_first=True)
-    return (Fix("read.target", cube.name),) if cube.others else ()
+    return (Fix("read.target", cube.names[0]),) if cube.others else ()
 
 
 GRID = GridKind(recognises=is_grid, proposal=propose_target)

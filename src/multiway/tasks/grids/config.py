@@ -26,8 +26,10 @@ BY_DATA = ("context", "horizon", "channels", "features", "sizes")
 class GridOptions(Budget):
     """How a grid is read."""
 
-    target: Annotated[str | None, Flag("Variable to forecast; the only one of the file if not given.")] = None
-    """Variable to forecast."""
+    target: Annotated[
+        str | None, Flag("Variable to forecast, or several of one unit: u,v; the only one of the file if not given.")
+    ] = None
+    """Variable to forecast; several of one unit with commas between them."""
     axes: Annotated[
         tuple[str, ...] | None,
         Flag("What its axes are, in their order: time,lat,lon or time,height,width; found if not given."),

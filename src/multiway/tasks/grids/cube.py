@@ -2,7 +2,7 @@
 
 import dataclasses
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,8 @@ ROLES = {
 }
 """Names that axes have, by what they are; any other axis is space."""
 ENDINGS = (".nc", ".nc4", ".cdf", ".netcdf")
+VARIABLE = "variable"
+"""Axis of variables that are forecast together, the first of all."""
 AXES = "axes"
 """Array of a .npz that names the axes of the others."""
 UNREADABLE = (OSError, ValueError, ImportError, RuntimeError, KeyError, TypeError)
@@ -48,15 +50,16 @@ class Axis(Config):
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Cube:
-    """A variable on a grid.
+    """A variable on a grid, or several of one unit along an axis of their own.
 
     values: `(time, *space)` in float64, NaN where missing.
     axes: Those of space.
     dims: Names of all axes in the order of the file.
     coordinates: By name of an axis, as the file has them.
+    names: Of what is forecast.
     others: Names of the other variables.
     units: As the file writes them; empty where it does not.
-    template: The variable as xarray holds it; None where it came otherwise.
+    templates: The variables as xarray holds them; none where they came otherwise.
     """
 
     values: NDArray[np.float64]
@@ -65,11 +68,27 @@ class Cube:
     dims: tuple[str, ...]
     time: str
     coordinates: Mapping[str, NDArray[Any]]
-    name: str
+    names: tuple[str, ...]
     source: str
     units: str
     others: tuple[str, ...]
-    template: Any = None
+    templates: tuple[Any, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What is forecast, in words."""
+        return " and ".join(self.names)
+
+    def split(self, whole: NDArray[np.float32]) -> Iterator[tuple["Cube", NDArray[np.float32]]]:
+        """Each variable by itself, with its fields: those of all are `(..., leads, *space)`."""
+        if len(self.names) == 1:
+            yield self, whole
+            return
+        for place, name in enumerate(self.names):
+            own: dict[str, Any] = {"names": (name,), "dims": self.dims[1:], "axes": self.axes[1:]}
+            templates = self.templates[place : place + 1]
+            fields: NDArray[np.float32] = np.take(whole, place, axis=-len(self.axes))
+            yield dataclasses.replace(self, **own, templates=templates), fields
 
 
 def is_grid(source: object) -> bool:
@@ -125,18 +144,25 @@ def open_grid(source: str | Path) -> Any:
 
 
 def _from_xarray(options: GridOptions, given: Any, label: str, findings: Findings, is_first: bool) -> Cube:
-    """A variable of a data set of xarray, or the one that is given alone."""
-    name, others, variable = "value", tuple[str, ...](), given
+    """Variables of a data set of xarray, or the one that is given alone."""
+    names: Sequence[str] = ["value"]
+    others, variables = tuple[str, ...](), [given]
     if hasattr(given, "data_vars"):
         fields = {each: field for each, field in given.items() if field.ndim > 1 and field.dtype.kind in "iuf"}
         fields = {each: field for each, field in fields.items() if "time" in roles_in(field).values()} or fields
-        name, others = choose_target(options, {each: field.size for each, field in fields.items()}, findings, is_first)
-        variable = given[name]
-    check_memory(variable.size, 1, 0, findings)
+        sizes = {each: field.size for each, field in fields.items()}
+        names, others = choose_targets(options, sizes, findings, is_first)
+        variables = [given[name] for name in names]
+    variable = variables[0]
+    check_memory(sum(each.size for each in variables), 1, 0, findings)
     found = roles_in(variable)
     known = {dim: variable.coords[dim].values for dim in found if dim in variable.coords}
-    parts = {"source": label, "name": str(variable.name or name), "others": others, "template": variable}
-    return arrange(options, variable.values, found, known, str(variable.attrs.get("units", "")), findings, **parts)
+    names = tuple(str(each.name or name) for each, name in zip(variables, names, strict=True))
+    units = [str(each.attrs.get("units", "")) for each in variables]
+    forms = [(*each.dims, *each.shape, unit) for each, unit in zip(variables, units, strict=True)]
+    check_together(names, forms, findings)
+    parts: dict[str, Any] = {"source": label, "names": names, "others": others, "templates": tuple(variables)}
+    return arrange(options, [each.values for each in variables], found, known, units[0], findings, **parts)
 
 
 def roles_in(variable: Any) -> dict[str, str]:
@@ -156,16 +182,18 @@ def _from_arrays(
     """The target among arrays by name; one of them may name the axes."""
     named, units = arrays.pop(AXES, None), arrays.pop("units", np.array([""]))
     sizes = {name: each.size for name, each in arrays.items() if each.ndim > 1 and each.dtype.kind in "iuf"}
-    name, others = choose_target(options, sizes, findings, is_first)
-    values = arrays[name]
+    targets, others = choose_targets(options, sizes, findings, is_first)
+    name, values = targets[0], arrays[targets[0]]
+    check_together(targets, [arrays[each].shape for each in targets], findings)
     dims = tuple(map(str, options.axes or find_names(values, arrays) if named is None else named.tolist()))
     if len(dims) != values.ndim:
         rule = f"'{quote(name)}' has {values.ndim} axes, and {len(dims)} are named: {list_some(dims)}"
         raise findings.fatal("axes", rule, f"Give one name for each in the array '{AXES}'.")
     known = {dim: arrays[dim] for dim in dims if dim in arrays}
     found = {dim: role_of(dim) for dim in dims}
-    parts = {"source": label, "name": name, "others": others}
-    return arrange(options, values, found, known, str(units.flat[0]), findings, **parts)
+    parts: dict[str, Any] = {"source": label, "names": targets, "others": others}
+    fields = [arrays[each] for each in targets]
+    return arrange(options, fields, found, known, str(units.flat[0]), findings, **parts)
 
 
 def find_names(values: NDArray[Any], arrays: Mapping[str, NDArray[Any]]) -> Sequence[str]:
@@ -184,20 +212,31 @@ def find_names(values: NDArray[Any], arrays: Mapping[str, NDArray[Any]]) -> Sequ
     return names
 
 
-def choose_target(
+def check_together(names: Sequence[str], forms: Sequence[tuple[object, ...]], findings: Findings) -> None:
+    """Whether variables have the same axes, sizes and units."""
+    other = next((place for place, form in enumerate(forms) if form != forms[0]), 0)
+    if other:
+        rule = "variables that are forecast together have the same axes and units"
+        told = ", ".join(f"'{quote(names[at])}' {' '.join(map(str, forms[at]))}" for at in (0, other))
+        raise findings.fatal("target", f"{rule}. Got {told}", "Forecast each in a run of its own.")
+
+
+def choose_targets(
     options: GridOptions, sizes: Mapping[str, int], findings: Findings, is_first: bool
-) -> tuple[str, tuple[str, ...]]:
-    """The variable that is named, the only one, or the largest; and the others."""
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The variables that are named, the only one, or the largest; and the others."""
     fix = ("Name one (", Fix("read.target", like="NAME"), ").")
     if not sizes:
         raise findings.fatal("target", "no variable has numbers along two axes or more", "Give another file.")
-    if options.target is not None and options.target not in sizes:
-        rule = f"there is no variable '{quote(options.target)}' on a grid. It has {list_some(sizes)}"
-        raise findings.fatal("target", rule, fix)
     if options.target is None and len(sizes) > 1 and not is_first:
         raise findings.fatal("target", f"it has several variables: {list_some(sizes)}", fix)
-    name = options.target or max(sizes, key=lambda each: sizes[each])
-    return name, tuple(str(each) for each in sizes if each != name)
+    given = options.target or max(sizes, key=lambda each: sizes[each])
+    names = (given,) if given in sizes else tuple(dict.fromkeys(each.strip() for each in given.split(",")))
+    for name in names:
+        if name not in sizes:
+            rule = f"there is no variable '{quote(name)}' on a grid. It has {list_some(sizes)}"
+            raise findings.fatal("target", rule, fix)
+    return names, tuple(str(each) for each in sizes if each not in names)
 
 
 def role_of(name: str) -> str:
@@ -207,17 +246,20 @@ def role_of(name: str) -> str:
 
 def arrange(
     options: GridOptions,
-    values: NDArray[Any],
+    fields: Sequence[NDArray[Any]],
     found: Mapping[str, str],
     known: Mapping[str, NDArray[Any]],
     units: str,
     findings: Findings,
     **parts: Any,
 ) -> Cube:
-    """The cube with its time first; what its axes are is as found, or as the settings say."""
+    """The cube of some variables with its time first; what its axes are is as found, or as the settings say."""
     dims, roles = tuple(found), list(found.values())
     if options.axes is not None:
         roles = [role_of(each) for each in options.axes]
+    values = fields[0]
+    if len(fields) > 1:
+        dims, roles, values = (VARIABLE, *dims), ["channel", *roles], np.stack(fields)
     if len(roles) != len(dims) or roles.count("time") != 1:
         rule = f"the target has the axes {', '.join(dims)}, and one must be time"
         likely = ",".join(["time", *dims[1:]])

@@ -186,7 +186,7 @@ def read_sound(config: GridConfig, source: object) -> tuple[Cube, tuple[str, ...
 def prepare_grid(config: GridConfig, source: object, state: GridState | None = None, **how: Any) -> PreparedGrid:
     """A grid, split by time; with a state a later one, held to it and taken as a whole."""
     if state is not None:
-        config = config.replace(read={**config.read.plain(), "target": state.targets[0]})
+        config = config.replace(read={**config.read.plain(), "target": ",".join(state.targets)})
     cube, notes = read_sound(config, source)
     rows, step = len(cube.values), cube.times.step()[0]
     borders = cut(config, rows, cube.source) if state is None else dict.fromkeys((*SPLITS, "all"), (0, rows))
@@ -226,7 +226,7 @@ def learn(config: GridConfig, cube: Cube, step: Step, rows: int) -> GridState:
     mask, period = known.any(0), config.read.season or cube.times.season(step)
     has_season = 1 < period <= min(config.context, rows)
     return GridState(
-        targets=(cube.name,),
+        targets=cube.names,
         units=cube.units,
         calendar=cube.times.calendar,
         axes=cube.axes,

@@ -48,7 +48,7 @@ class GridForecaster(Estimator):
         self._guarded(later, later.source, far)
         whole = run.state.spread(forecast_fields(run, later, levels))
         shares = quantiles_of(levels) if levels else ()
-        if later.cube.template is None:
+        if not later.cube.templates:
             return in_order(later.cube, whole)
         return as_xarray(later.cube, whole, later.cube.times.later(run.state.step, run.config.horizon), shares)
 

@@ -14,6 +14,7 @@ from multiway.explain import Explanation, draw_explanation, lag_labels, mode_map
 from multiway.files import atomic_folder
 from multiway.models import HOTGridForecaster
 from multiway.tasks.answers import Answer
+from multiway.tasks.grids.cube import VARIABLE
 from multiway.tasks.grids.encode import GridState
 from multiway.tasks.grids.model import module_of, shares_of, spread_frames
 from multiway.tasks.grids.network import Frames, list_candidates, weigh_error
@@ -108,6 +109,8 @@ def read_attention(run: Run, frames: Frames) -> Explanation | None:
 def name_channels(state: GridState) -> list[str]:
     """Each variable or level by its coordinates."""
     axes = [state.axes[place] for place in state.layout[1]]
+    if [axis.name for axis in axes] == [VARIABLE] and len(state.targets) > 1:
+        return list(state.targets)
     places = np.ndindex(*(axis.size for axis in axes))
     return [
         " ".join(

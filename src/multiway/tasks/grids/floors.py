@@ -16,8 +16,8 @@ FEW_PHASES = 24
 """Phases of a season that are averaged each for itself; of more, each with its neighbours."""
 PRIOR = 4.0
 """Pairs of times that the damping of all cells counts for, beside those of a cell."""
-LEARNT = 8.0
-"""Times of validation that the training counts for where floors are weighed."""
+LEARNT = 1.0
+"""Times of validation that the training counts for where floors are weighed; more mislead where a climate drifts."""
 REACH = 2.0
 """Leads over which what a lead says of another falls to a third."""
 PENALTIES = 10.0 ** np.arange(-3, 1.5, 0.5)
@@ -151,7 +151,7 @@ def forecast_floors(fitted: Fitted, past: History, origins: Whole, lead: int) ->
 
 
 def share_leads(validation: Sequence[Floats], training: Sequence[Floats]) -> Floats:
-    """Weights of floors for each lead, `(leads, floors)`: by validation, and by the training as if by a few more times.
+    """Weights of floors for each lead, `(leads, floors)`: by validation, and by the training as if by a time more.
 
     A lead learns from others too, the less the further they are.
 

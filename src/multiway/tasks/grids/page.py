@@ -104,7 +104,8 @@ def headline(subject: pages.Subject, run: Run) -> str:
     """How far the answer is off, compared with persistence."""
     scores = subject.scores([run])
     own, other = scores.get(run.task.score_name(run), "rmse"), scores.get("persistence", "rmse")
-    start = f"{text.sentence_case(run.state.targets[0])} is off by {text.figure(own.number)}{run.state.suffix} (RMSE)"
+    names, verb = " and ".join(run.state.targets), "is" if len(run.state.targets) == 1 else "are"
+    start = f"{text.sentence_case(names)} {verb} off by {text.figure(own.number)}{run.state.suffix} (RMSE)"
     share = text.percent(100 * abs(1 - own.number / other.number), 0)
     return f"{start} by area, {share} {'less' if own.number < other.number else 'more'} than the last field repeated."
 

@@ -168,7 +168,7 @@ def summarise(run: Run) -> str:
 def find_far(run: Run, later: PreparedGrid) -> Sequence[Far]:
     """Values of the last times far from those of the training."""
     seen = later.values[-run.config.context :].reshape(-1, 1)
-    return far_columns(seen, run.state.targets, run.state.scaler, "the values")
+    return far_columns(seen, (" and ".join(run.state.targets),), run.state.scaler, "the values")
 
 
 def check_stored(run: Run) -> None:

@@ -25,21 +25,29 @@ def in_order(cube: Cube, whole: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def as_xarray(cube: Cube, whole: NDArray[np.float32], times: Times, quantiles: Sequence[float] = ()) -> Any:
-    """The fields as xarray: coordinates, attributes and calendar are those of the file; quantiles are an axis."""
+    """The fields as xarray: coordinates, attributes and calendar are those of the file; quantiles are an axis.
+
+    Several variables make a `Dataset`.
+    """
     xarray = load_extra("xarray", "writing NetCDF", "grids")
+    if len(cube.names) > 1:
+        return xarray.Dataset(
+            {each.name: as_xarray(each, fields, times, quantiles) for each, fields in cube.split(whole)}
+        )
     kept: dict[str, Any] = {name: each for name, each in cube.coordinates.items() if name != cube.time}
-    if cube.template is not None:
-        kept = {name: each for name, each in cube.template.coords.items() if cube.time not in each.dims}
+    (template,) = cube.templates or (None,)
+    if template is not None:
+        kept = {name: each for name, each in template.coords.items() if cube.time not in each.dims}
     more = {QUANTILE: list(quantiles)} if quantiles else {}
     coords = {**more, **kept, cube.time: times.values}
     result = xarray.DataArray(in_order(cube, whole), dims=(*more, *cube.dims), coords=coords, name=cube.name)
-    if cube.template is None:
+    if template is None:
         return result
-    result.attrs, own = cube.template.attrs, cube.template.encoding
+    result.attrs, own = template.attrs, template.encoding
     fill = {name: np.float32(own[name]) for name in ("_FillValue", "missing_value") if name in own}
     result.encoding = {"dtype": "float32", **fill}
-    if cube.time in cube.template.coords:
-        known = cube.template[cube.time]
+    if cube.time in template.coords:
+        known = template[cube.time]
         result[cube.time].attrs = known.attrs
         names = known.encoding.keys() & {"units", "calendar"}
         result[cube.time].encoding = {name: known.encoding[name] for name in names}
@@ -51,13 +59,14 @@ def write_fields(
 ) -> None:
     """Write fields as NetCDF or .npz, by the ending."""
     if path.suffix == ".npz":
+        parts = list(cube.split(whole))
         written = np.array(times.words()) if times.calendar else times.values
         more = {QUANTILE: np.array(quantiles)} if quantiles else {}
         own = {
             **more,
-            AXES: np.array([*more, *cube.dims]),
+            AXES: np.array([*more, *parts[0][0].dims]),
             "units": np.array([cube.units]),
-            cube.name: in_order(cube, whole),
+            **{each.name: in_order(each, fields) for each, fields in parts},
         }
         files.write_arrays(path, {**cube.coordinates, cube.time: written, **own})
         return
