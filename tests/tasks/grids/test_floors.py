@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from multiway.ops.simplex import few_weights
 from multiway.tasks.grids import floors
 from tasks.grids.fields import make_field
-from tolerances import LONG64, ROUNDING32, ROUNDING64, assert_near
+from tolerances import LONG64, ROUNDING64, assert_near
 
 PERIOD, HORIZON = 12, 3
 
@@ -173,29 +172,3 @@ def test_a_floor_answers_alone_where_a_blend_is_clearly_worse_on_other_times():
     errors[:, 2] = errors[:, 1] * np.where(np.arange(8) < 4, -1, 40)[:, None]
     assert list(floors.blend_weights(products_of(errors))) == [0, 1, 0]
     assert list(floors.blend_weights(products_of(errors)[:2])) == [0, 1, 0]
-
-
-def test_a_lead_is_weighed_by_validation_by_the_training_and_by_its_neighbours():
-    """Counted one by one: the training as one time in all, and a lead further on by exp(-1/2) less."""
-    draw = np.random.default_rng(0)
-    parts = [
-        products_of(draw.normal(size=(times, 3, 5)) * np.array([1, 1.1, 1.2])[:, None]) for times in (13, 12, 7, 6)
-    ]
-    validation, training = parts[2:], parts[:2]
-    means = []
-    for later, early in zip(validation, training, strict=True):
-        mean = (sum(later) + sum(early) / len(early)) / (len(later) + 1)
-        means.append(np.stack([(len(later) + 1) * mean / np.trace(mean)]))
-    near = np.exp(-0.5)
-    expected = [few_weights((means[0] + near * means[1])[0]), few_weights((near * means[0] + means[1])[0])]
-    np.testing.assert_allclose(floors.share_leads(validation, training), expected, atol=ROUNDING32)
-
-
-def test_times_that_count_twice_are_as_two():
-    products = products_of(np.random.default_rng(1).normal(size=(5, 3, 4)) * np.array([1, 1.1, 1.2])[:, None])
-    counts = np.full(5, 2.0)
-    np.testing.assert_allclose(floors.blend_weights(products, counts), floors.blend_weights(products), rtol=ROUNDING32)
-    counts[3] = 4.0
-    twice = np.concatenate([products, products[3:4]])
-    found, expected = floors.blend_weights(products, counts), few_weights(twice.mean(0))
-    np.testing.assert_allclose(found, expected, rtol=ROUNDING32)

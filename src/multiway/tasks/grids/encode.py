@@ -26,9 +26,6 @@ SAME = 1e-6
 MODES, FEWEST = 20, 3
 """Patterns of a regression at most, and training times that are needed beside those of the horizon."""
 
-FOLDS = 10
-"""Stretches of training times, each forecast first by floors that were learnt from the others."""
-
 
 class GridState(Config):
     """What training learnt of a grid; later ones are held to it.
@@ -152,21 +149,6 @@ class PreparedGrid:
     def early(self) -> Fitted:
         """What the floors know of the training times: all that validation may be forecast with."""
         return self.learn(self.values[: self.borders["train"][1]])
-
-    @functools.cached_property
-    def crosswise(self) -> list[Fitted]:
-        """Floors for each stretch of the training, learnt without its times and those that are forecast from it.
-
-        A network that corrects floors which know the answer would learn to correct too little.
-        """
-        stop = self.borders["train"][1]
-        fits, rows = [], np.arange(stop)
-        for fold in range(FOLDS):
-            inside = np.flatnonzero(rows * FOLDS // stop == fold)
-            first, last = (inside[0], inside[-1] + min(self.horizon, stop // 2)) if len(inside) else (stop, stop)
-            is_held = (rows >= first) & (rows <= last)
-            fits.append(self.learn(np.where(is_held[:, None], np.nan, self.values[:stop])))
-        return fits
 
 
 def read_sound(config: GridConfig, source: object) -> tuple[Cube, tuple[str, ...]]:

@@ -1,6 +1,5 @@
 """Floors of a grid's next fields, as plain functions: values `(times, cells)`, NaN where missing, weights of cells."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,10 +15,6 @@ FEW_PHASES = 24
 """Phases of a season that are averaged each for itself; of more, each with its neighbours."""
 PRIOR = 4.0
 """Pairs of times that the damping of all cells counts for, beside those of a cell."""
-LEARNT = 1.0
-"""Times of validation that the training counts for where floors are weighed; more mislead where a climate drifts."""
-REACH = 2.0
-"""Leads over which what a lead says of another falls to a third."""
 PENALTIES = 10.0 ** np.arange(-3, 1.5, 0.5)
 """Of a regression, in mean squares of what it sees; the best by generalised cross-validation is taken."""
 
@@ -150,49 +145,23 @@ def forecast_floors(fitted: Fitted, past: History, origins: Whole, lead: int) ->
     return found
 
 
-def share_leads(validation: Sequence[Floats], training: Sequence[Floats]) -> Floats:
-    """Weights of floors for each lead, `(leads, floors)`: by validation, and by the training as if by a time more.
-
-    A lead learns from others too, the less the further they are.
-
-    Args:
-        validation: By lead, inner products of the floors' errors at each time, `(times, floors, floors)`.
-        training: The same of the training, each stretch forecast without what it says.
-    """
-    every, counts, leads, places = list[Floats](), list[Floats](), list[Floats](), list[Floats]()
-    for lead, (later, early) in enumerate(zip(validation, training, strict=True)):
-        own, products = np.append(np.full(len(early), LEARNT / max(len(early), 1)), np.ones(len(later))), [early, later]
-        mean = np.tensordot(own, np.concatenate(products), 1) / max(own.sum(), 1e-300)
-        every.append(np.concatenate(products) / max(float(np.trace(mean)), 1e-300))
-        counts, leads = [*counts, own], [*leads, np.full(len(own), lead)]
-        places.append(np.arange(-len(own), 0.0))
-    order = np.argsort(np.concatenate(places), kind="stable")  # what is held out is a stretch of times of all leads
-    joined, often, apart = np.concatenate(every)[order], np.concatenate(counts)[order], np.concatenate(leads)[order]
-    own_counts = (often * np.exp(-np.abs(apart - lead) / REACH) for lead in range(len(every)))
-    return np.stack([blend_weights(joined, each) for each in own_counts])
-
-
-def blend_weights(products: Floats, counts: Floats | None = None, folds: int = 5) -> Floats:
+def blend_weights(products: Floats, folds: int = 5) -> Floats:
     """Weights of floors with sum 1: of a blend, or of the best floor where that is clearly better on other times.
 
     A blend is fitted without each stretch of times in turn, and measured there. Clearly is by one standard error.
 
     Args:
         products: Inner products of the floors' errors at each time, `(times, floors, floors)`.
-        counts: How often each time counts; once if not given.
         folds: Stretches of times.
     """
-    often = np.ones(len(products)) if counts is None else counts
-    whole = np.tensordot(often, products, 1)
-    best = int(np.diagonal(whole).argmin())
-    alone: Floats = np.eye(len(whole))[best]
+    losses = np.diagonal(products, axis1=1, axis2=2)
+    best = int(losses.mean(0).argmin())
+    alone: Floats = np.eye(losses.shape[1])[best]
     above = np.empty(len(products))
     if len(products) < 3:
         return alone
     for held in np.array_split(np.arange(len(products)), min(folds, len(products))):
-        weights = few_weights(whole - np.tensordot(often[held], products[held], 1))
-        above[held] = np.einsum("i,nij,j->n", weights, products[held], weights) - products[held, best, best]
-    mean = float(np.average(above, weights=often))
-    cases = often.sum() ** 2 / (often**2).sum()
-    error = np.sqrt(np.average((above - mean) ** 2, weights=often) / (cases - 1))
-    return few_weights(whole) if mean <= error else alone
+        weights = few_weights(np.delete(products, held, axis=0).mean(0))
+        above[held] = np.einsum("i,nij,j->n", weights, products[held], weights) - losses[held, best]
+    error = above.std(ddof=1) / np.sqrt(len(above))
+    return few_weights(products.mean(0)) if above.mean() <= error else alone

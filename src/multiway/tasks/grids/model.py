@@ -1,6 +1,6 @@
 """The floors of a grid and its network as a module whose numbers are stored, and what they say of a part."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,13 +12,14 @@ from multiway.errors import ConfigError, DataError
 from multiway.tasks.grids.bands import PERCENTAGES, PRIOR, SHOWN, find_radii, learn_band, share_held
 from multiway.tasks.grids.config import GridConfig
 from multiway.tasks.grids.encode import GridState, PreparedGrid
-from multiway.tasks.grids.floors import Fitted, Floats, Whole, forecast_floors, share_leads
+from multiway.tasks.grids.floors import Fitted, Floats, Whole, blend_weights, forecast_floors
 from multiway.tasks.grids.network import (
     Frames,
     build_network,
     correct_fields,
     find_scales,
     frames_of,
+    learn_crosswise,
     list_candidates,
 )
 from multiway.tasks.options import hold_levels
@@ -96,7 +97,7 @@ class Samples(NamedTuple):
 def learn_start(module: GridFloors, grid: PreparedGrid) -> GridFloors:
     """Learn what a network starts from: the blend of floors that validation prefers, and the scales."""
     products = measure_errors(module, grid, "validation", alone=True)
-    module.keep("base", share_leads(products, measure_training(grid)))
+    module.keep("base", np.stack([blend_weights(each) for each in products]))
     module.keep("scales", find_scales(grid))
     return module
 
@@ -105,7 +106,7 @@ def samples_of(module: GridFloors, grid: PreparedGrid) -> Samples:
     """Samples of a network: what the floors leave of the training times, which those do not know, and of validation."""
     base, scales = module.numbers("base"), module.numbers("scales")
     return Samples(
-        frames_of(grid, "train", grid.crosswise, base, scales),
+        frames_of(grid, "train", learn_crosswise(grid), base, scales),
         frames_of(grid, "validation", [grid.early], base, scales),
     )
 
@@ -193,29 +194,8 @@ def multiply(errors: Floats, areas: Floats) -> Floats:
 
 def measure_errors(module: GridFloors, grid: PreparedGrid, part: str, *, alone: bool = False) -> list[Floats]:
     """Inner products of the candidates' errors at each time and lead, weighted by area over known cells."""
-    return multiply_known(list_errors(module, grid, part, alone=alone), grid)
-
-
-def measure_training(grid: PreparedGrid) -> list[Floats]:
-    """The same of the floors in the training, each stretch forecast without what it says."""
-    return multiply_known(list_held_out(grid), grid)
-
-
-def multiply_known(errors: Iterable[Floats], grid: PreparedGrid) -> list[Floats]:
-    """Inner products of errors by lead, at times of which something is known."""
-    every = (multiply(each, grid.weights) for each in errors)
+    every = (multiply(errors, grid.weights) for errors in list_errors(module, grid, part, alone=alone))
     return [products[np.isfinite(products[:, 0, 0])] for products in every]
-
-
-def share_candidates(module: GridFloors, grid: PreparedGrid, products: list[Floats]) -> Floats:
-    """Share of each candidate in the answer to each lead, `(leads, candidates)`, by its errors on validation.
-
-    In the training, which it knows, a network stands for the blend that it corrects.
-    """
-    count = products[0].shape[1]
-    stand = [np.vstack([np.eye(len(own)), own])[:count] for own in module.numbers("base")]
-    training = [each @ own @ each.T for each, own in zip(stand, measure_training(grid), strict=True)]
-    return share_leads(products, training)
 
 
 def keep_bands(module: GridFloors, grid: PreparedGrid, shares: Floats) -> None:
@@ -225,26 +205,26 @@ def keep_bands(module: GridFloors, grid: PreparedGrid, shares: Floats) -> None:
     """
     count = len(grid.state.floors)
     floors, bands = shares[:, :count] + shares[:, count:].sum(1, keepdims=True) * module.numbers("base"), []
-    every = zip(shares, list_errors(module, grid, "validation"), floors, list_held_out(grid), strict=True)
-    for weights, errors, own, held_out in every:
+    every = zip(shares, list_errors(module, grid, "validation"), list_held_out(grid, floors), strict=True)
+    for weights, errors, held_out in every:
         counts = np.append(np.full(len(held_out), PRIOR / len(held_out)), np.ones(len(errors)))
-        seen = np.concatenate([np.einsum("c,tcx->tx", *each) for each in ((own, held_out), (weights, errors))])
+        seen = np.concatenate([held_out, np.einsum("c,tcx->tx", weights, errors)])
         bands.append(learn_band(seen, grid.weights, counts))
     for name, values in zip(("spread", "reach"), zip(*bands, strict=True), strict=True):
         module.keep(name, np.stack(values))
 
 
-def list_held_out(grid: PreparedGrid) -> Iterator[Floats]:
-    """By lead, errors of the floors in the training, `(times, floors, cells)`: of each stretch by the others."""
+def list_held_out(grid: PreparedGrid, shares: Floats) -> Iterator[Floats]:
+    """By lead, errors of a blend of floors in the training, `(times, cells)`: of each stretch by the others."""
     stop = grid.borders["train"][1]
-    fits, past = grid.crosswise, grid.past
-    for lead in range(1, grid.horizon + 1):
+    fits, past = learn_crosswise(grid), grid.past
+    for lead, weights in enumerate(shares, start=1):
         rows, parts = np.arange(lead, stop), []
         for place, fitted in enumerate(fits):
             own = rows[(rows - lead) * len(fits) // stop == place]
             found = forecast_floors(fitted, past, own - lead, lead)
-            said = np.stack([found[name] for name in grid.state.floors], axis=1)
-            parts.append(said - grid.values[own, None])
+            said = np.einsum("f,ftx->tx", weights, np.stack([found[name] for name in grid.state.floors]))
+            parts.append(said - grid.values[own])
         yield np.concatenate(parts)
 
 

@@ -20,6 +20,8 @@ from multiway.training.processes import best_device, device_of
 
 FEATURES = 5
 """What a network is told of a cell beside its value: whether that is known, the season on a circle, row and column."""
+FOLDS = 10
+"""Stretches of training times, each forecast first by floors that were learnt from the others."""
 AT_ONCE = 8
 """Samples that are forecast at once."""
 
@@ -132,6 +134,21 @@ def frames_of(grid: PreparedGrid, split: str, floors: Sequence[Fitted], base: Fl
     least = min(grid.context, stop // 2) - 1 if split == "train" else 0
     origins = np.arange(max(start - len(base), least, 0), stop - 1)
     return Frames(grid=grid, floors=floors, base=base, scales=scales, origins=origins, part=(start, stop))
+
+
+def learn_crosswise(grid: PreparedGrid) -> list[Fitted]:
+    """Floors for each stretch of the training, learnt without its times and those that are forecast from it.
+
+    A network that corrects floors which know the answer would learn to correct too little.
+    """
+    stop = grid.borders["train"][1]
+    fits, rows = [], np.arange(stop)
+    for fold in range(FOLDS):
+        inside = np.flatnonzero(rows * FOLDS // stop == fold)
+        first, last = (inside[0], inside[-1] + min(grid.horizon, stop // 2)) if len(inside) else (stop, stop)
+        is_held = (rows >= first) & (rows <= last)
+        fits.append(grid.learn(np.where(is_held[:, None], np.nan, grid.values[:stop])))
+    return fits
 
 
 def find_scales(grid: PreparedGrid) -> Floats:

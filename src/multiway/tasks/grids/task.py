@@ -25,7 +25,7 @@ from multiway.tasks.grids.config import GRIDS, GridConfig
 from multiway.tasks.grids.encode import GridState, PreparedGrid, prepare_grid
 from multiway.tasks.grids.explain import write_explanation
 from multiway.tasks.grids.floors import Fitted as Floors
-from multiway.tasks.grids.floors import Floats
+from multiway.tasks.grids.floors import Floats, blend_weights
 from multiway.tasks.grids.model import (
     GridFloors,
     Measured,
@@ -38,7 +38,6 @@ from multiway.tasks.grids.model import (
     module_of,
     quantiles_of,
     samples_of,
-    share_candidates,
     shares_of,
     spread_frames,
 )
@@ -74,7 +73,7 @@ def choose_answer(run: Run, prepared: PreparedGrid, *, refit: bool = True) -> Ch
     """A blend or a floor for each lead, by the times of validation; or the floor that the settings name."""
     module, floors = module_of(run), list_candidates(run.config, run.state)
     products = run.once(prepared, "validation", lambda: measure_errors(module, prepared, "validation"))
-    shares = share_candidates(module, prepared, products)
+    shares = np.stack([blend_weights(each) for each in products])
     module.keep("shares", shares)
     run.facts["banded"] = OURS if run.config.answer in (AUTO, OURS) else run.config.answer
     keep_bands(module, prepared, shares_of(run, run.facts["banded"]))
