@@ -24,8 +24,8 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 72_485,
-    "functions": 4_728,
+    "lines": 72_432,
+    "functions": 4_724,
     "files with one reader": 23,
     "participle names": 48,
     "formatter switched off": 2,
