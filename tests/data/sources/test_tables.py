@@ -370,6 +370,14 @@ def test_files_of_an_odd_shape_are_refused_in_one_line(name, tmp_path):
     assert text in refusal(tmp_path / file)
 
 
+@pytest.mark.parametrize(("keys", "names"), [((" day", "b "), ["day", "b"]), (("b", "b "), ["b", "b "])])
+def test_blanks_around_keys_of_objects_are_no_part_of_names(keys, names, tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text(f'{{"{keys[0]}": 1, "{keys[1]}": 2}}\n' * 2)
+    read = tables.load_table(path, ReadOptions(), Findings("a"))
+    assert list(read.names) == names == tables.names_of_line(path)
+
+
 def test_a_sheet_without_end_has_no_names(tmp_path):
     """Reading a few rows by their numbers went through gigabytes of XML."""
     plain, path = tmp_path / "plain.xlsx", tmp_path / "a.xlsx"

@@ -8,7 +8,7 @@ import itertools
 import json
 import sys
 import zlib
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -197,7 +197,7 @@ def load_lines(path: Path, limit: int, findings: Findings) -> RawTable:
         rule = f"its {size / 1e9:.2g} GB of text may need {IN_MEMORY} times that memory"
         raise findings.fatal("memory", rule, "Write it as Parquet, or keep fewer texts.")
     rows = dict(read_lines(path, limit, findings))
-    columns = {name for each in rows.values() for name in each}
+    columns = {key for each in rows.values() for key in each}
     if not columns:
         raise findings.fatal("empty", "it holds no objects", "Give one JSON object on each line.")
     check_columns(len(columns), findings)
@@ -205,14 +205,22 @@ def load_lines(path: Path, limit: int, findings: Findings) -> RawTable:
     for way in (answer_of_prometheus, lists_of_object) if len(rows) == 1 else ():
         if (answered := way(*rows.values())) is not None:
             return RawTable.whole(answered)
+    names = _names_by_key(columns)
     named = [
-        {sound_text(name): json.dumps(value) if _is_nested(value) else value for name, value in each}
+        {names[key]: json.dumps(value) if _is_nested(value) else value for key, value in each}
         for each in map(dict.items, rows.values())
     ]
     frame = pd.DataFrame(named, dtype=object)
     numbers = [name for name in frame.columns if pd.api.types.infer_dtype(frame[name], skipna=False) in NUMBERS]
     frame[numbers] = frame[numbers].infer_objects()
     return RawTable.whole(frame, list(rows))
+
+
+def _names_by_key(keys: Iterable[str]) -> dict[str, str]:
+    """Names of columns, without blanks around them as in other tables, unless two would be one."""
+    names = {key: sound_text(key) for key in keys}
+    bare = {key: name.strip() for key, name in names.items()}
+    return bare if len(set(bare.values())) == len(set(names.values())) else names
 
 
 def _is_nested(value: object) -> bool:
@@ -257,7 +265,8 @@ def _name_of_metric(labels: dict[str, Any]) -> str:
 def names_of_line(path: Path) -> list[str]:
     """Keys of the first objects; what is no sound file is judged where it is read."""
     with contextlib.suppress(Unreadable), contextlib.closing(read_lines(path, MAX_LINE, Findings(""))) as rows:
-        return list(dict.fromkeys(sound_text(key) for _, item in itertools.islice(rows, FIRST) for key in item))
+        keys = (key for _, item in itertools.islice(rows, FIRST) for key in item)
+        return list(dict.fromkeys(_names_by_key(keys).values()))
     return []
 
 
