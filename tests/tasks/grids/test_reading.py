@@ -157,14 +157,18 @@ def test_a_file_of_xarray_has_the_roles_and_the_calendar_that_it_says(tmp_path):
     dates = [cftime.datetime(1990 + n // 12, n % 12 + 1, 16, calendar="360_day") for n in range(24)]
     field = xarray.DataArray(
         values, dims=("y", "x", "steps"), name="tas", attrs={"units": "K"},
-        coords={"y": ("y", LATITUDES, {"standard_name": "latitude"}), "steps": dates},
+        coords={
+            "y": ("y", LATITUDES, {"standard_name": "latitude"}),
+            "x": ("x", LONGITUDES, {"units": "degrees_east"}),
+            "steps": dates,
+        },
     )  # fmt: skip
     pytest.importorskip("h5netcdf", reason="h5netcdf is not installed")
     field.to_netcdf(tmp_path / "tas.nc", engine="h5netcdf")
     for source in (tmp_path / "tas.nc", field, field.to_dataset()):
         cube = read(source)
         np.testing.assert_array_equal(cube.values, values.transpose(2, 0, 1))
-        assert [(axis.name, axis.role) for axis in cube.axes] == [("y", "lat"), ("x", "space")]
+        assert [(axis.name, axis.role) for axis in cube.axes] == [("y", "lat"), ("x", "lon")]
         assert cube.times.calendar == "360_day" and cube.time == "steps" and cube.name == "tas"
     (tmp_path / "bad.nc").write_text("no grid")
     with pytest.raises(DataError, match=r"bad\.nc: it is no grid that can be read"):

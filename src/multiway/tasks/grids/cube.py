@@ -1,6 +1,7 @@
 """Grids as they lie in a file or in memory: NetCDF, Zarr, .npz with named axes, xarray and arrays."""
 
 import dataclasses
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -30,6 +31,8 @@ ROLES = {
     "channel": ("channel", "band", "frequency", "variable"),
 }
 """Names that axes have, by what they are; any other axis is space."""
+DEGREES = {"lat": r"degrees?_?n(orth)?", "lon": r"degrees?_?e(ast)?"}
+"""Units that say what an axis is (CF, sections 4.1 and 4.2)."""
 ENDINGS = (".nc", ".nc4", ".cdf", ".netcdf")
 VARIABLE = "variable"
 """Axis of variables that are forecast together, the first of all."""
@@ -166,11 +169,12 @@ def _from_xarray(options: GridOptions, given: Any, label: str, findings: Finding
 
 
 def roles_in(variable: Any) -> dict[str, str]:
-    """What each axis of a variable of xarray is: by its values, by the name that CF has for it, and by its own."""
+    """What each axis of a variable of xarray is: by its values, by the name and units that CF has, and by its own."""
     found = {str(dim): role_of(str(dim)) for dim in variable.dims}
     for dim in found.keys() & {*variable.coords}:
         known = variable.coords[dim]
-        standard = role_of(str(known.attrs.get("standard_name", "")))
+        named, units = (str(known.attrs.get(key, "")).lower() for key in ("standard_name", "units"))
+        standard = next((role for role, form in DEGREES.items() if re.fullmatch(form, units)), role_of(named))
         is_time = known.dtype.kind == "M" or any(hasattr(each, "calendar") for each in known.values.flat[:1])
         found[dim] = "time" if is_time else found[dim] if standard == "space" else standard
     return found
