@@ -113,6 +113,9 @@ def test_errors_are_in_units_of_each_series_seasonal_naive_error():
     values = np.vstack([past, [[4.0, 6.0], [14.0, 5.0]]])
     each = classical_sets.ClassicalSet(name="two", read=lambda: values, horizon=2, season=2)
     told = classical.tell(np.stack([classical.seasonal_naive(past, 2, 2)] * 3), 0.0)
-    found = classical.scores(values, [4], [{classical.NAIVE: told, classical.OURS: told}], each)
+    found = classical.scores(values, [4], [{classical.NAIVE: told, classical.OURS: told}], each, {})
     assert found["mase"][classical.NAIVE] == (1.0 + 1.0 + 1.0 + 0.0) / 4
     assert found["over"] == {classical.NAIVE: 1.0} and found["coverage_80"][classical.OURS] == 0.25
+    known = {"mase": {classical.OURS: 9.0, classical.NAIVE: 1.5}}
+    kept = classical.scores(values, [4], [{classical.OURS: told}], each, known)
+    assert kept["mase"] == {classical.NAIVE: 1.5, classical.OURS: 0.75} and kept["over"] == {classical.NAIVE: 0.5}

@@ -22,7 +22,7 @@ from interruption import act_at, full_disk
 from multiway.data.encoders import encoding
 from multiway.data.sources.scans import lesions
 from papers.test_encode import stocks as stocks
-from tasks.tiny import TASKS, TINY, Tiny
+from tasks.tiny import OUT, TASKS, TINY, Tiny
 
 KEPT_ANEW = ("manifest.json", "preprocessing.json", "metrics.jsonl", "page.json")
 """Files of a run that hold seconds, or hashes of files that do."""
@@ -84,14 +84,15 @@ def test_a_training_that_cannot_begin_leaves_nothing(made, tmp_path):
 TIMES = 64
 """Bytes by which a page may be shorter the second time: the times that it measures have another number of digits."""
 QUICK, LONG = ("predict",), ("compress", "explain", "report")
-OUT = {"predict": "predicted.csv", "explain": "explained", "report": "page.html", "compress": "small"}
+PLACES = {"predict": "out.csv", "explain": "explained", "report": "page.html", "compress": "small"}
 
 
 @pytest.mark.parametrize("command", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in LONG)])
 def test_every_other_command_leaves_all_as_it_was(command, made, monkeypatch):
     """Also where only the largest of several files does not fit, after others have been written."""
     show_fewer(monkeypatch)
-    out = made.folder / ("masks" if (command, made.tiny.task) == ("predict", "segment") else OUT[command])
+    place = OUT.get(made.tiny.task) if command == "predict" else None
+    out = made.folder / (place or PLACES[command])
     more = {"predict": ["--data", made.tiny.data], "compress": ["--rule", ".*=lowrank:rank=1"]}
     words, before = [command, made.run, "--out", out, *more.get(command, [])], tree(made.folder)
     code, _, err = outcome(*words)

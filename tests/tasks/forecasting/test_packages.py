@@ -36,7 +36,8 @@ class FracastModel:
 """A package that repeats the last season of 12."""
 STUMPS = """
 class Dataset:
-    def __init__(self, x, y):
+    def __init__(self, x, y, weight):
+        assert weight is None
         self.x, self.y = x, y
 
 class Booster:
