@@ -37,7 +37,7 @@ from papers.stocks.quotes import write_stocks
 from tasks.forecasting.panels import make_frame
 from tasks.scans.classes.blocks import write_npz
 from tasks.scans.masks.lesion_files import FAST, write_scene
-from tasks.tiny import TASKS, TINY, Tiny, forecast, segment, stocks, volumes
+from tasks.tiny import OUT, TASKS, TINY, Tiny, forecast, segment, stocks, volumes
 
 Entries = dict[str, Any]
 
@@ -158,11 +158,12 @@ def entries_of(name: str, folder: Path) -> Entries:
     found |= {"evaluate validation": printed("evaluate", run, "--split", "validation")}
     for step in ("predict", "explain", "backtest"):
         target = folder / step
-        is_file = step == "backtest" or (step == "predict" and tiny.task != "segment")
+        answer = OUT.get(tiny.task, "table.csv")
+        is_file = step == "backtest" or (step == "predict" and "." in answer)
         target.mkdir()
         if step != "backtest" or tiny.task in BACKTESTED:
             data = () if step == "explain" else ("--data", tiny.data)
-            found[f"{step} says"] = printed(step, run, *data, "--out", target / "table.csv" if is_file else target)
+            found[f"{step} says"] = printed(step, run, *data, "--out", target / answer if is_file else target)
             found |= dict(written(step, target))
     found |= messages_of(tiny, run)
     return {f"{name}/{key}": value for key, value in {**found, **dict(weights(run))}.items()}
