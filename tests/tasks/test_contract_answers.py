@@ -94,6 +94,7 @@ def predicted(made, out, *words):
 
 @pytest.mark.parametrize("name", [name for name in TASKS if name not in ("forecast", "grids")])
 def test_candidates_are_measured_as_the_network_measures_itself(name, tmp_path_factory):
+    """Forecasts and grids are weighed by lead, not by the loss of a training."""
     run = load(finished(name, tmp_path_factory).run)
     run.prepared = reread(run)
     own = run.task.candidates()[NETWORK].loss_of(run, NETWORK, run.prepared.part("validation"))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from multiway.lazy import load_extra
+from multiway.models.baselines import Weights
 from multiway.models.tree_ensemble import Signs, TreeEnsemble, array_of
 
 RATE, PATIENCE = 0.1, 30
@@ -20,7 +21,6 @@ LEAVES, DEPTH = 15, 6
 """Leaves of a tree of LightGBM, and splits on the way to one of CatBoost's."""
 
 Held = tuple[Tensor, Tensor]
-Weights = tuple[Tensor | None, Tensor | None]
 
 
 def boost_by_lightgbm(

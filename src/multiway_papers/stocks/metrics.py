@@ -12,8 +12,9 @@ from multiway.metrics.quantiles import Numbers
 
 def mean_f1(labels: Labels, probabilities: Probabilities) -> float | None:
     """Mean of the F1 of both classes; None where either neither occurs nor is predicted."""
-    values = [f1(labels, probabilities, position=position) for position in (0, 1)]
-    return None if None in values else float(np.mean(values))  # type: ignore[arg-type]
+    values = (f1(labels, probabilities, position=position) for position in (0, 1))
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if len(known) == 2 else None
 
 
 def over_batches(
