@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 
 from multiway import data
+from multiway.data.looking import read_frame
+from multiway.data.options import FileOptions
 from multiway.tasks.forecasting import read_panel
 
 
@@ -44,10 +46,10 @@ def aeronet(folder):
     lines += ["Date(dd:mm:yyyy),Time(hh:mm:ss),Day_of_Year,AOD_1640nm,AOD_870nm,AOD_440nm"]
     for day, one, two in zip(days, red, blue, strict=True):
         cell = "-999." if np.isnan(one) else f"{one:.6f}"
-        lines.append(f"{day:%d:%m:%Y},{day:%H:%M:%S},{day.dayofyear},-999.,{cell},{two:.6f}")
+        lines.append(f"{day:%d:%m:%Y},{day:%H:%M:%S},{day.day_of_year},-999.,{cell},{two:.6f}")
     path = folder / "20230601_Cuiaba.lev15"
     path.write_text("\n".join(lines) + "\n")
-    return path, days, {"AOD_870nm": red, "AOD_440nm": blue}
+    return path, days.normalize(), {"AOD_870nm": red, "AOD_440nm": blue}
 
 
 def bls(folder):
@@ -146,7 +148,8 @@ def ilinet(folder):
     lines = ["PERCENTAGE OF VISITS FOR INFLUENZA-LIKE-ILLNESS REPORTED BY SENTINEL PROVIDERS"]
     lines += ["REGION TYPE,REGION,YEAR,WEEK,% WEIGHTED ILI,AGE 25-49,AGE 25-64,ILITOTAL"]
     for at, week in enumerate(weeks):
-        year, number, _ = (week + pd.Timedelta(days=3)).isocalendar()  # weeks from Sunday hold the same Wednesday
+        middle = week + pd.Timedelta(days=3)  # a week is of the year and number of its Wednesday
+        year, number = middle.year, (middle.day_of_year - 1) // 7 + 1
         group = "X" if np.isnan(young[at]) else f"{young[at]:.0f}"
         lines.append(f"National,X,{year},{number},{share[at]},{group},X,{total[at]:.0f}")
     path = folder / "ILINet.csv"
@@ -156,7 +159,7 @@ def ilinet(folder):
 
 LAYOUTS = {
     ercot: {},
-    aeronet: {"missing": "mask"},
+    aeronet: {"missing": "mask", "sentinels": (-999.0,)},
     bls: {},
     ons: {},
     coingecko: {"resample": "last", "frequency": "D"},
@@ -177,11 +180,12 @@ def test_values_are_those_of_the_source(layout, tmp_path):
     assert list(pd.DatetimeIndex(panel.times))[: len(times)] == list(times)
 
 
-def test_pairs_of_an_index_and_a_value_are_named(tmp_path):
+def test_pairs_of_a_place_and_a_value_are_cells(tmp_path):
     """Lines of LIBSVM: a class, then the features that are not zero."""
     path = tmp_path / "heart_scale"
     path.write_text(
         "".join(f"{row % 2 * 2 - 1:+d} 1:{row % 7 / 7:.4g} {row % 3 + 2}:1 9:{row / 200:.3g}\n" for row in range(200))
     )
-    with pytest.raises(ValueError, match="LIBSVM"):
-        read_panel(path, data.ReadOptions())
+    frame = read_frame(path, FileOptions())
+    assert list(frame) == ["target", "1", "2", "3", "4", "9"] and frame["target"].astype(int).tolist()[:2] == [-1, 1]
+    assert frame["3"].tolist()[:5] == [0, 1, 0, 0, 1] and frame["9"].iloc[50] == 0.25
