@@ -52,11 +52,11 @@ def flats(draw: Draw) -> pd.DataFrame:
     return pd.DataFrame(frame).assign(town=np.array(list("ABCDEFGHI"))[town], rent=(area * level).round(2))
 
 
-def on_policies(columns: Columns) -> Maker:
+def on_policies(columns: Columns, **read: Any) -> Maker:
     def make(folder: Path, draw: Draw) -> dict[str, Any]:
         frame = policies(draw)
         bad = (frame["claim"] == "yes").to_numpy()
-        return written(folder, frame.assign(**columns(frame, bad, draw)), "claim")
+        return written(folder, frame.assign(**columns(frame, bad, draw)), "claim", **read)
 
     return make
 
@@ -667,7 +667,7 @@ LEAKS: dict[str, Table] = {
 }  # fmt: skip
 SOUND: dict[str, dict[str, Maker]] = {
     "tabular": {
-        **{name: on_policies(columns) for name, columns in SOUND_POLICIES.items()},
+        **{name: on_policies(columns, sentinels=[]) for name, columns in SOUND_POLICIES.items()},
         "rent of last year": on_flats(lambda f, d: {"last_year": (f["rent"] / np.where(d.random(ROWS) < 0.3, 1, d.normal(1.03, 0.02, ROWS))).round(2)}),
         "rules of a jury": jury,
         "law of nature": turbines,
