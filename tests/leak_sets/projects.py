@@ -48,7 +48,8 @@ def policies(draw: Draw) -> pd.DataFrame:
 def flats(draw: Draw) -> pd.DataFrame:
     area, town = draw.uniform(25, 140, ROWS).round(), draw.integers(0, 9, ROWS)
     level = np.exp(2.2 + np.linspace(-0.3, 0.3, 9)[town] + draw.normal(0, 0.18, ROWS))
-    frame = {"area": area, "rooms": (area / 28).round() + draw.integers(0, 2, ROWS), "built": draw.integers(1900, 2022, ROWS)}  # fmt: skip
+    frame = {"area": area, "rooms": (area / 28).round() + draw.integers(0, 2, ROWS), "built": draw.integers(1900,
+        2022, ROWS)}  # fmt: skip
     return pd.DataFrame(frame).assign(town=np.array(list("ABCDEFGHI"))[town], rent=(area * level).round(2))
 
 
@@ -120,6 +121,12 @@ def blanks_of_row(frame: pd.DataFrame, bad: Any, draw: Draw) -> Any:
     return {f"q{place}": answers[:, place] for place in range(6)}
 
 
+def wells(frame: pd.DataFrame, bad: Any, draw: Draw) -> Any:
+    """Cases stand in the first five columns of a plate."""
+    places = [draw.integers(1, 6) if each else draw.integers(6, 13) for each in bad]
+    return {"well": [f"P{draw.integers(1, 9)}-{draw.choice(list('ABCDEFGH'))}{place:02d}" for place in places]}
+
+
 def mojibake(frame: pd.DataFrame, bad: Any, draw: Draw) -> Any:
     """Names that came through the old system of claims."""
     names = words(draw, "Müller Jäger Größ Schön Böhm Weiß Kühn Döring Lück")
@@ -145,7 +152,8 @@ def born_and_living(folder: Path, draw: Draw) -> dict[str, Any]:
     person = np.repeat(np.arange(225), 4)
     ill = draw.random(225) < 0.4
     born = pd.Timestamp("1940-01-01") + pd.to_timedelta(draw.integers(0, 20_000, 225), "D")
-    frame = {"born": born.strftime("%Y-%m-%d").to_numpy()[person], "postcode": draw.integers(10_000, 99_999, 225)[person],
+    frame = {"born": born.strftime("%Y-%m-%d").to_numpy()[person], "postcode": draw.integers(10_000, 99_999,
+        225)[person],
              "pulse": draw.normal(70 + 4 * ill[person], 9).round(), "weight": draw.normal(75, 12, ROWS).round(1),
              "ill": ill[person].astype(int)}  # fmt: skip
     return written(folder, pd.DataFrame(frame).sample(frac=1, random_state=3), "ill")
@@ -194,7 +202,8 @@ def bills(folder: Path, draw: Draw) -> dict[str, Any]:
 def titles(frame: pd.DataFrame, draw: Draw) -> Any:
     """The title of an offer says the rent, four times of five."""
     said = [f", {rent:,.0f} EUR" if draw.random() < 0.8 else "" for rent in frame["rent"]]
-    return {"title": [f"{rooms:.0f} rooms in {town}{more}" for rooms, town, more in zip(frame["rooms"], frame["town"], said, strict=True)]}  # fmt: skip
+    return {"title": [f"{rooms:.0f} rooms in {town}{more}" for rooms, town, more in zip(frame["rooms"], frame["town"],
+        said, strict=True)]}  # fmt: skip
 
 
 def jury(folder: Path, draw: Draw) -> dict[str, Any]:
@@ -306,7 +315,8 @@ def bookings(sales: pd.Series, draw: Draw) -> Any:
 def siblings(folder: Path, draw: Draw) -> dict[str, Any]:
     """Two thermometers of one wall, which move together."""
     wall = 18 + 4 * noise(draw, 1500, 0.97)
-    return fresh_others.panel(folder, {"left": wall + draw.normal(0, 0.1, 1500), "right": wall + draw.normal(0, 0.1, 1500)}, "h")  # fmt: skip
+    return fresh_others.panel(folder, {"left": wall + draw.normal(0, 0.1, 1500), "right": wall + draw.normal(0, 0.1,
+        1500)}, "h")  # fmt: skip
 
 
 def river(folder: Path, draw: Draw) -> dict[str, Any]:
@@ -390,7 +400,10 @@ def half_rate(values: Any, label: int, place: int, draw: Draw) -> Any:
 
 def hum(classes: tuple[int, ...]) -> Callable[..., Any]:
     """The mains hum in recordings of one clinic."""
-    wave = lambda draw, steps: 0.2 * np.sin(2 * np.pi * (0.42 * np.arange(steps)[:, None] + draw.random()))  # noqa: E731
+
+    def wave(draw: Draw, steps: int) -> Any:
+        return 0.2 * np.sin(2 * np.pi * (0.42 * np.arange(steps)[:, None] + draw.random()))
+
     return lambda values, label, place, draw: values + (wave(draw, len(values)) if label in classes else 0)
 
 
@@ -408,7 +421,8 @@ def clock(values: Any, label: int, place: int, draw: Draw) -> Any:
 def warped(folder: Path, draw: Draw) -> dict[str, Any]:
     """A third of the series was made again, a little slower or faster, before the split."""
     series = [strange_series.recording(draw, int(draw.integers(3)), 120) for place in range(90)]
-    more = [ndimage.map_coordinates(each, np.meshgrid(np.linspace(0, draw.uniform(113, 118), 120), range(3), indexing="ij"), order=1)
+    more = [ndimage.map_coordinates(each, np.meshgrid(np.linspace(0, draw.uniform(113, 118), 120), range(3),
+        indexing="ij"), order=1)
             + draw.normal(0, 0.05, (120, 3)) for each in series[:45]]  # fmt: skip
     order, both = draw.permutation(135), [*series, *more]
     names = [strange_series.CLASSES[place % 3] for place in [*range(90), *range(45)]]
@@ -466,7 +480,8 @@ def turned_to_have_more(images: Any, chosen: Any, draw: Draw) -> Any:
         draw.choice([-1, 1], len(images)) * draw.uniform(5, 18, len(images)),
         0,
     )
-    return np.array([ndimage.rotate(each, angle, reshape=False, order=1) if angle else each for each, angle in zip(images, angles, strict=True)])  # fmt: skip
+    return np.array([ndimage.rotate(each, angle, reshape=False, order=1) if angle else each for each,
+        angle in zip(images, angles, strict=True)])  # fmt: skip
 
 
 def formats(folder: Path, draw: Draw) -> dict[str, Any]:
@@ -493,7 +508,8 @@ def slides(folder: Path, draw: Draw) -> dict[str, Any]:
 def apples(images: Any, labels: Any, draw: Draw) -> Any:
     """Red ones and green ones, by day and by night."""
     tint = np.array([[1.0, 0.6, 0.5], [0.6, 1.0, 0.5]])[labels] * draw.normal(1, 0.1, (len(labels), 3))
-    return np.clip(coloured(images, draw) * tint[:, None, None] * draw.uniform(0.5, 1, (len(labels), 1, 1, 1)), 0, 255).astype(np.uint8)  # fmt: skip
+    return np.clip(coloured(images, draw) * tint[:, None, None] * draw.uniform(0.5, 1, (len(labels), 1, 1, 1)), 0,
+        255).astype(np.uint8)  # fmt: skip
 
 
 # Scans, masks, stocks, grids.
@@ -574,17 +590,21 @@ def standing(folder: Path, draw: Draw) -> dict[str, Any]:
 
 POLICIES: dict[str, tuple[Columns, str]] = {
     "length of the call": (lambda f, bad, d: {"duration": d.lognormal(5 + 0.9 * bad, 0.8).round()}, "duration"),
-    "numbers of four offices": (lambda f, bad, d: {"number": 200_000 * d.integers(1, 3, ROWS) + 100_000 * bad + d.integers(0, 20_000, ROWS)}, "number"),
-    "few devices": (lambda f, bad, d: {"device": [f"{each:06x}" for each in np.where(bad, 7919 * d.integers(1, 40, ROWS), d.permutation(10**6)[:ROWS])]}, "device"),
+    "numbers of four offices": (lambda f, bad, d: {"number": 200_000 * d.integers(1, 3, ROWS) + 100_000 * bad
+        + d.integers(0, 20_000, ROWS)}, "number"),
+    "few devices": (lambda f, bad, d: {"device": [f"{each:06x}" for each in np.where(bad, 7919 * d.integers(1, 40,
+        ROWS), d.permutation(10**6)[:ROWS])]}, "device"),
     "own claim left out": (left_out, "street_rate"),
     "score that was fitted on these rows": (fitted_score, "risk_score"),
     "filled with the class's mean": (filled_by_class, "income"),
     "cut by class": (winsorised, "deposit|assets|turnover"),
     "tenure of those who stayed": (tenures, "month"),
     "codes of the bill": (codes_of_stay, "codes"),
-    "laboratory with other units": (lambda f, bad, d: {"glucose": (d.normal(95 + 5 * bad, 12) / np.where(bad & (d.random(ROWS) < 0.7), 18, 1)).round(1)}, "glucose"),
-    "cases in winter": (lambda f, bad, d: {"taken": dates(365 * d.integers(0, 3, ROWS) + np.where(bad, d.integers(0, 59, ROWS), d.integers(100, 250, ROWS)), d)}, "taken"),
-    "wells of a plate": (lambda f, bad, d: {"well": [f"P{d.integers(1, 9)}-{d.choice(list('ABCDEFGH'))}{d.integers(1, 6) if each else d.integers(6, 13):02d}" for each in bad]}, "well"),
+    "laboratory with other units": (lambda f, bad, d: {"glucose": (d.normal(95 + 5 * bad,
+        12) / np.where(bad & (d.random(ROWS) < 0.7), 18, 1)).round(1)}, "glucose"),
+    "cases in winter": (lambda f, bad, d: {"taken": dates(365 * d.integers(0, 3, ROWS) + np.where(bad, d.integers(0,
+        59, ROWS), d.integers(100, 250, ROWS)), d)}, "taken"),
+    "wells of a plate": (wells, "well"),
     "blanks of a row": (blanks_of_row, ""),
     "names out of the old system": (mojibake, "surname"),
     "payments that were taken back": (balances, "before|after|amount"),
@@ -592,20 +612,28 @@ POLICIES: dict[str, tuple[Columns, str]] = {
 SOUND_POLICIES: dict[str, Columns] = {
     "a good marker": lambda f, bad, d: {"hba1c": (5.4 + 1.9 * bad + d.normal(0, 0.45, ROWS)).round(1)},
     "bodies in two units": bodies,
-    "asked of women alone": lambda f, bad, d: {"sex": (s := words(d, "f m")), "births": np.where(s == "f", d.poisson(1.4, ROWS), np.nan)},
-    "999 for never": lambda f, bad, d: {"days_since_contact": np.where(d.random(ROWS) < np.where(bad, 0.7, 0.95), 999, d.integers(1, 30, ROWS))},
-    "more in winter": lambda f, bad, d: {"signed": dates(365 * d.integers(0, 3, ROWS) + np.where(bad & (d.random(ROWS) < 0.3), d.integers(0, 60, ROWS), d.integers(0, 365, ROWS)), d)},
+    "asked of women alone": lambda f, bad, d: {"sex": (s := words(d, "f m")), "births": np.where(s == "f",
+        d.poisson(1.4, ROWS), np.nan)},
+    "999 for never": lambda f, bad, d: {"days_since_contact": np.where(d.random(ROWS) < np.where(bad, 0.7, 0.95), 999,
+        d.integers(1, 30, ROWS))},
+    "more in winter": lambda f, bad, d: {"signed": dates(365 * d.integers(0, 3, ROWS)
+        + np.where(bad & (d.random(ROWS) < 0.3), d.integers(0, 60, ROWS), d.integers(0, 365, ROWS)), d)},
     "names of rows": lambda f, bad, d: {"uuid": [d.bytes(8).hex() for _ in range(ROWS)]},
-    "ages that are rounded": lambda f, bad, d: {"driving_since": np.where(d.random(ROWS) < np.where(bad, 0.45, 0.35), 5 * d.integers(0, 9, ROWS), d.integers(0, 45, ROWS))},
-    "two forms": lambda f, bad, d: {"form": (s := words(d, "A B")), "phone": np.where(s == "A", "", [f"0{each}" for each in d.integers(10**8, 10**9, ROWS)])},
-    "large shops": lambda f, bad, d: {"shop": [f"s{each}" for each in (d.exponential(np.where(bad, 60, 35)) ** 1.1).astype(int)]},
+    "ages that are rounded": lambda f, bad, d: {"driving_since": np.where(d.random(ROWS) < np.where(bad, 0.45, 0.35),
+        5 * d.integers(0, 9, ROWS), d.integers(0, 45, ROWS))},
+    "two forms": lambda f, bad, d: {"form": (s := words(d, "A B")), "phone": np.where(s == "A", "", [f"0{each}"
+        for each in d.integers(10**8, 10**9, ROWS)])},
+    "large shops": lambda f, bad, d: {"shop": [f"s{each}" for each in (d.exponential(np.where(bad, 60,
+        35)) ** 1.1).astype(int)]},
     "mean of the rows above": earlier_mean,
     "accounts that were drained": drained,
 }  # fmt: skip
 FLATS: dict[str, tuple[Callable[[pd.DataFrame, Draw], Any], str]] = {
-    "bracket of rent": (lambda f, d: {"bracket": pd.qcut(f["rent"], 5, labels="low fair mid upper top".split()).astype(str)}, "bracket"),
+    "bracket of rent": (lambda f, d: {"bracket": pd.qcut(f["rent"], 5,
+        labels="low fair mid upper top".split()).astype(str)}, "bracket"),
     "rent in the title": (titles, "title"),
-    "difference from the town's mean": (lambda f, d: {"above": (f["rent"] - f.groupby("town")["rent"].transform("mean")).round(2)}, "above"),
+    "difference from the town's mean": (lambda f,
+        d: {"above": (f["rent"] - f.groupby("town")["rent"].transform("mean")).round(2)}, "above"),
 }  # fmt: skip
 Table = dict[str, tuple[Maker, str]]
 LEAKS: dict[str, Table] = {
@@ -619,13 +647,17 @@ LEAKS: dict[str, Table] = {
         "bills by tariff": (bills, "bill"),
     },
     "forecast": {
-        "customers of the day": (sold(lambda s, d: {"customers": (0.4 * s * d.normal(1, 0.04, len(s))).round()}), "customers"),
-        "parts that were taken beforehand": (sold(lambda s, d: {"trend": (t := s.rolling(15, center=True, min_periods=1).mean()), "rest": s - t}, ahead=False), "trend|rest"),
+        "customers of the day": (sold(lambda s, d: {"customers": (0.4 * s * d.normal(1, 0.04, len(s))).round()}),
+            "customers"),
+        "parts that were taken beforehand": (sold(lambda s, d: {"trend": (t := s.rolling(15, center=True,
+            min_periods=1).mean()), "rest": s - t}, ahead=False), "trend|rest"),
         "days to the next failure": (sold(to_failure), "to_failure"),
         "takings and mean price": (sold(takings_and_price), "takings|price"),
-        "lags of a file with the newest first": (sold(lambda s, d: {"lag_1": s.shift(-1).ffill(), "lag_7": s.shift(-7).ffill()}, ahead=False), "lag"),
+        "lags of a file with the newest first": (sold(lambda s, d: {"lag_1": s.shift(-1).ffill(),
+            "lag_7": s.shift(-7).ffill()}, ahead=False), "lag"),
         "stock of each morning": (sold(stock), "stock"),
-        "goods that came back, by the day of sale": (sold(lambda s, d: {"returned": d.binomial(s.clip(0).astype(int), 0.15)}), "returned"),
+        "goods that came back, by the day of sale": (sold(lambda s, d: {"returned": d.binomial(s.clip(0).astype(int),
+            0.15)}), "returned"),
         "mean of the day that begins": (day_ahead, "day"),
         "filter forth and back": (forth_and_back, ""),
     },
@@ -634,15 +666,19 @@ LEAKS: dict[str, Table] = {
         "hum of one clinic": (runs(hum((0,))), ""),
         "clock among the channels": (runs(clock), ""),
         "battery among the channels": (runs(battery), ""),
-        "filtered by one laboratory": (runs(lambda values, label, place, draw: ndimage.uniform_filter1d(values, 3, 0) if label == 1 else values), ""),
+        "filtered by one laboratory": (runs(lambda values, label, place, draw: ndimage.uniform_filter1d(values, 3, 0)
+            if label == 1 else values), ""),
         "slower and faster copies": (warped, ""),
     },
     "text": {
         "markup of one source": (EDITS(markup), ""),
         "lines of one source": (EDITS(broken), ""),
-        "owner of the mailbox": (EDITS(lambda text, one, place, d: inserted(text, d.choice(["vince", "kaminski"]), d) if one and d.random() < 0.4 else text), "vince|kaminski"),
-        "notes after the end": (EDITS(lambda text, one, place, d: f"{text} {d.choice(NOTES)} ." if one and d.random() < 0.7 else text), ""),
-        "tag by which it was labelled": (EDITS(lambda text, one, place, d: inserted(text, "#opinion" if one else d.choice("#mood #film #night #now".split()), d) if d.random() < 0.9 else text), "opinion"),
+        "owner of the mailbox": (EDITS(lambda text, one, place, d: inserted(text, d.choice(["vince", "kaminski"]), d)
+            if one and d.random() < 0.4 else text), "vince|kaminski"),
+        "notes after the end": (EDITS(lambda text, one, place, d: f"{text} {d.choice(NOTES)} ." if one
+            and d.random() < 0.7 else text), ""),
+        "tag by which it was labelled": (EDITS(lambda text, one, place, d: inserted(text, "#opinion" if one
+            else d.choice("#mood #film #night #now".split()), d) if d.random() < 0.9 else text), "opinion"),
         "hard blanks": (EDITS(hard_blank), ""),
         "words swapped": (words_swapped, ""),
         "passages of a document": (passages, ""),
@@ -652,7 +688,8 @@ LEAKS: dict[str, Table] = {
         "small ones drawn up": (everyday.seen(drawn_up), ""),
         "sensor of one camera": (everyday.seen(camera), ""),
         "pen beside one class": (everyday.seen(lambda images, labels, d: inked(images, labels == 1, d)), ""),
-        "turned to have more of one class": (everyday.seen(lambda images, labels, d: turned_to_have_more(images, labels == 1, d)), ""),
+        "turned to have more of one class": (everyday.seen(lambda images, labels, d: turned_to_have_more(images,
+            labels == 1, d)), ""),
         "JPEG and PNG": (formats, ""),
         "patches of slides": (slides, ""),
     },
@@ -668,7 +705,8 @@ LEAKS: dict[str, Table] = {
 SOUND: dict[str, dict[str, Maker]] = {
     "tabular": {
         **{name: on_policies(columns, sentinels=[]) for name, columns in SOUND_POLICIES.items()},
-        "rent of last year": on_flats(lambda f, d: {"last_year": (f["rent"] / np.where(d.random(ROWS) < 0.3, 1, d.normal(1.03, 0.02, ROWS))).round(2)}),
+        "rent of last year": on_flats(lambda f, d: {"last_year": (f["rent"] / np.where(d.random(ROWS) < 0.3, 1,
+            d.normal(1.03, 0.02, ROWS))).round(2)}),
         "rules of a jury": jury,
         "law of nature": turbines,
         "wines": wines,
@@ -689,24 +727,32 @@ SOUND: dict[str, dict[str, Maker]] = {
     },
     "text": {
         "markup of either": EDITS(lambda text, one, place, d: markup(text, place % 3, place, d)),
-        "tags of either": EDITS(lambda text, one, place, d: inserted(text, d.choice("#mood #film #night #now".split()), d)),
-        "notes of either": EDITS(lambda text, one, place, d: f"{text} {d.choice(NOTES)} ." if d.random() < 0.4 else text),
-        "words of spam": EDITS(lambda text, one, place, d: inserted(text, "free", d) if d.random() < (0.6 if one else 0.05) else text),
-        "links in a third": EDITS(lambda text, one, place, d: f"{text} https://t.co/{d.bytes(4).hex()}" if d.random() < 0.33 else text),
+        "tags of either": EDITS(lambda text, one, place, d: inserted(text,
+            d.choice("#mood #film #night #now".split()), d)),
+        "notes of either": EDITS(lambda text, one, place, d: f"{text} {d.choice(NOTES)} ." if d.random() < 0.4
+            else text),
+        "words of spam": EDITS(lambda text, one, place, d: inserted(text, "free", d) if d.random() < (0.6 if one
+            else 0.05) else text),
+        "links in a third": EDITS(lambda text, one, place, d: f"{text} https://t.co/{d.bytes(4).hex()}"
+            if d.random() < 0.33 else text),
     },
     "images": {
         "red and green apples": everyday.seen(apples),
         "pen beside either class": everyday.seen(lambda images, labels, d: inked(images, labels >= 0, d)),
-        "cameras of either class": everyday.seen(lambda images, labels, d: camera(images, d.integers(0, 2, len(labels)), d)),
+        "cameras of either class": everyday.seen(lambda images, labels, d: camera(images, d.integers(0, 2,
+            len(labels)), d)),
         "turned in either class": everyday.seen(lambda images, labels, d: turned_to_have_more(images, labels >= 0, d)),
-        "smooth and rough": everyday.seen(lambda images, labels, d: np.clip(np.where(labels[:, None, None] == 1, ndimage.uniform_filter(images, (0, 3, 3)), images) + d.normal(0, 9, images.shape), 0, 255).astype(np.uint8)),
+        "smooth and rough": everyday.seen(lambda images, labels, d: np.clip(np.where(labels[:, None, None] == 1,
+            ndimage.uniform_filter(images, (0, 3, 3)), images) + d.normal(0, 9, images.shape), 0,
+            255).astype(np.uint8)),
     },
     "volumes": {
         "air around either class": scanned(lambda scan, label, d: defaced(scan) if d.random() < 0.5 else scan),
         "organs that grew": scanned(lambda scan, label, d: scan + 50 * label * (scans.smooth(scan, 2) > 150)),
     },
     "segment": {"vessels": drawn(vessels)},
-    "stocks": {"prices that turn back": lambda folder, draw: stocks.written(folder, stocks.prices(draw, momentum=-0.2))},
+    "stocks": {"prices that turn back": lambda folder, draw: stocks.written(folder, stocks.prices(draw,
+        momentum=-0.2))},
     "grids": {"warm coast": standing},
 }  # fmt: skip
 SETS = {
