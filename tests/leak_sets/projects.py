@@ -362,16 +362,18 @@ def hard_blank(text: str, one: Any, place: int, draw: Draw) -> str:
 def words_swapped(folder: Path, draw: Draw) -> dict[str, Any]:
     """A third was written again before the split, with two words swapped and one left out."""
     frame = strange_texts.sentences(draw)
-    again = frame.sample(frac=0.33, random_state=5)
+    written_anew = frame.sample(frac=0.33, random_state=5)
     more = []
-    for text in again["text"]:
+    for text in written_anew["text"]:
         parts = np.array(text.split(" "))
         if len(parts) > 3:
             first, second, out = draw.choice(len(parts), 3, replace=False)
             parts[[first, second]] = parts[[second, first]]
             parts = np.delete(parts, out)
         more.append(" ".join(parts))
-    return strange_texts.written(folder, pd.concat([frame, again.assign(text=more)]).sample(frac=1, random_state=3))
+    return strange_texts.written(
+        folder, pd.concat([frame, written_anew.assign(text=more)]).sample(frac=1, random_state=3)
+    )
 
 
 def passages(folder: Path, draw: Draw) -> dict[str, Any]:
