@@ -24,9 +24,9 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 72_445,
-    "functions": 4_725,
-    "files with one reader": 23,
+    "lines": 72_956,
+    "functions": 4_761,
+    "files with one reader": 24,
     "participle names": 48,
     "formatter switched off": 2,
 }

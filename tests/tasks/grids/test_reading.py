@@ -37,7 +37,8 @@ def test_an_array_has_time_first_unless_the_axes_say_otherwise():
     assert read(values).values.shape == (4, 7, 9)
     turned = read(values, axes=("height", "time", "width"))
     np.testing.assert_array_equal(turned.values, np.moveaxis(values, 1, 0))
-    assert [axis.role for axis in turned.axes] == ["level", "space"] and turned.time == "time"
+    assert [axis.role for axis in turned.axes] == ["space", "space"] and turned.time == "time"
+    assert [axis.role for axis in read(values, axes=("height", "time", "lat")).axes] == ["level", "lat"]
 
 
 def test_a_check_says_what_a_grid_holds(tmp_path):

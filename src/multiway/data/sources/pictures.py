@@ -4,6 +4,7 @@ import collections
 import contextlib
 import dataclasses
 import functools
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,6 +24,8 @@ LUMA = (299, 587, 114)
 """Thousandths of red, green and blue that make grey (ITU-R 601), as Pillow takes them."""
 ORIENTATION, FIRST_TURNED = 0x0112, 5
 """Tag of a photograph that says how it was held, and the first of its values that exchanges height and width."""
+FEWEST_FRAMES = 3
+"""Numbered pictures that make a film."""
 BROKEN = (OSError, EOFError, SyntaxError, ValueError, TypeError, KeyError, IndexError, OverflowError, MemoryError)
 """What Pillow raises on a file that is cut short or no image."""
 
@@ -150,6 +153,30 @@ def read_picture(path: Path, name: str, form: tuple[int, ...]) -> Bytes:
         if image.size != (width, height):
             image = image.resize((width, height), _library("PIL.Image").Resampling.BILINEAR)
         return np.asarray(image, np.uint8).reshape(height, width, channels)
+
+
+def list_frames(folder: Path) -> dict[Path, int]:
+    """Pictures of a folder whose names hold a number, in the order of their last numbers."""
+    numbers = {path: re.findall(r"\d+", path.stem) for path in folder.iterdir() if path.is_file() and is_picture(path)}
+    return dict(sorted(((path, int(each[-1])) for path, each in numbers.items() if each), key=lambda pair: pair[1]))
+
+
+def is_film(folder: Path) -> bool:
+    """Whether a folder holds numbered pictures, and not in folders of classes."""
+    return folder.is_dir() and len(list_frames(folder)) >= FEWEST_FRAMES
+
+
+def read_film(folder: Path) -> tuple[Bytes, list[int]]:
+    """Frames of one size, `(frames, height, width, channels)`, and their numbers."""
+    frames = list_frames(folder)
+    heads = {path: read_head(path, path.name) for path in frames}
+    usual = next(iter(heads.values())).sizes
+    for path, head in heads.items():
+        if head.sizes != usual:
+            sizes = " and ".join(f"{height} x {width}" for height, width in (head.sizes, usual))
+            raise DataError(f"{quote(path.name, 80)}: frames have one size. Got {sizes}. Bring them to one.")
+    form = (*usual, 1 if all(head.is_grey for head in heads.values()) else 3)
+    return np.stack([read_picture(path, path.name, form) for path in frames]), [*frames.values()]
 
 
 def resize(images: NDArray[Any], options: PictureOptions) -> Bytes:

@@ -1,4 +1,4 @@
-"""Grids as they lie in a file or in memory: NetCDF, Zarr, .npz with named axes, xarray and arrays."""
+"""Grids as they lie in a file or in memory: NetCDF, Zarr, GRIB, arrays with named axes, films and xarray."""
 
 import dataclasses
 import re
@@ -14,8 +14,9 @@ from multiway import files
 from multiway.config import Config
 from multiway.data.checking import judge_marks
 from multiway.data.findings import Findings, Place, list_some, quote
-from multiway.data.sources.arrays import Archive
+from multiway.data.sources.arrays import Archive, read_npy
 from multiway.data.sources.bytes import check_memory
+from multiway.data.sources.pictures import is_film, read_film
 from multiway.errors import DataError, Fix, in_a_line
 from multiway.lazy import load_extra
 from multiway.tasks.grids.config import GridOptions
@@ -34,11 +35,12 @@ ROLES = {
 DEGREES = {"lat": r"degrees?_?n(orth)?", "lon": r"degrees?_?e(ast)?"}
 """Units that say what an axis is (CF, sections 4.1 and 4.2)."""
 ENDINGS = (".nc", ".nc4", ".cdf", ".netcdf")
+GRIB = (".grib", ".grib1", ".grib2", ".grb", ".grb2")
 VARIABLE = "variable"
 """Axis of variables that are forecast together, the first of all."""
 AXES = "axes"
 """Array of a .npz that names the axes of the others."""
-UNREADABLE = (OSError, ValueError, ImportError, RuntimeError, KeyError, TypeError)
+UNREADABLE = (OSError, EOFError, ValueError, ImportError, RuntimeError, KeyError, TypeError)
 """What xarray raises where a file is none that it knows."""
 
 
@@ -95,11 +97,11 @@ class Cube:
 
 
 def is_grid(source: object) -> bool:
-    """Whether a source is NetCDF, Zarr, a .npz with named axes, or held by xarray."""
+    """Whether a source is NetCDF, Zarr, GRIB, a .npz with named axes, or held by xarray."""
     if not isinstance(source, str | Path):
         return hasattr(source, "dims") and hasattr(source, "coords")
     path = Path(source)
-    if path.suffix.lower() in ENDINGS or any((path / name).is_file() for name in (".zgroup", "zarr.json")):
+    if path.suffix.lower() in (*ENDINGS, *GRIB) or any((path / name).is_file() for name in (".zgroup", "zarr.json")):
         return True
     try:
         archive = Archive(path, 2**62, str(path)) if path.suffix == ".npz" and path.is_file() else None
@@ -120,29 +122,41 @@ def read_cube(options: GridOptions, source: object, findings: Findings, *, is_fi
 
     is_first: Take the largest variable where several are there and none is named.
     """
+    path, label = Path(source) if isinstance(source, str | Path) else None, name_arrays(source)
     if isinstance(source, np.ndarray):
         arrays = {options.target or "value": source}
-    elif isinstance(source, str | Path) and Path(source).suffix == ".npz":
-        archive = Archive(Path(source), options.max_bytes, name_arrays(source))
+    elif path is not None and path.suffix == ".npy":
+        arrays = {options.target or "value": read_npy(path, options.max_bytes, label)}
+    elif path is not None and path.suffix == ".npz":
+        archive = Archive(path, options.max_bytes, label)
         arrays = {name: archive.read(name, words=True) for name in archive.names}
+    elif path is not None and is_film(path):
+        files.add_input(path)
+        values, numbers = read_film(path)
+        is_grey = values.shape[-1] == 1
+        axes = np.array(["time", "y", "x", "channel"][: 4 - is_grey])
+        arrays = {"brightness": values[..., 0] if is_grey else values, "time": np.array(numbers), AXES: axes}
     else:
-        given = open_grid(source) if isinstance(source, str | Path) else source
-        return _from_xarray(options, given, name_arrays(source), findings, is_first)
-    return _from_arrays(options, arrays, name_arrays(source), findings, is_first)
+        given = source if path is None else open_grid(path)
+        return _from_xarray(options, given, label, findings, is_first)
+    return _from_arrays(options, arrays, label, findings, is_first)
 
 
-def open_grid(source: str | Path) -> Any:
+def open_grid(path: Path) -> Any:
     """A file or group of xarray, whose values are read when they are needed."""
-    path, xarray = Path(source), load_extra("xarray", "reading NetCDF and Zarr", "grids")
+    xarray, how = load_extra("xarray", "reading NetCDF, Zarr and GRIB", "grids"), dict[str, Any]()
     files.check_regular(path)
     files.add_input(path)
+    if path.suffix.lower() in GRIB:
+        load_extra("cfgrib", "reading GRIB", "grids")
+        how = {"engine": "cfgrib", "backend_kwargs": {"indexpath": ""}}  # no index is written next to the file
     read = xarray.open_zarr if path.is_dir() else xarray.open_dataset
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what a library says of encodings of its own
-            return read(path, decode_timedelta=False)
+            return read(path, decode_timedelta=False, **how)
     except UNREADABLE as error:
-        fix = "Give NetCDF, Zarr or .npz; NetCDF 4 needs `pip install 'multiway[grids]'`."
+        fix = "Give NetCDF, Zarr, GRIB, arrays or numbered frames; `pip install 'multiway[grids]'` has what reads them."
         raise DataError(f"{path}: it is no grid that can be read ({in_a_line(error, 100)}). {fix}") from None
 
 
@@ -194,7 +208,7 @@ def _from_arrays(
         rule = f"'{quote(name)}' has {values.ndim} axes, and {len(dims)} are named: {list_some(dims)}"
         raise findings.fatal("axes", rule, f"Give one name for each in the array '{AXES}'.")
     known = {dim: arrays[dim] for dim in dims if dim in arrays}
-    found = {dim: role_of(dim) for dim in dims}
+    found = dict(zip(dims, roles_of(dims), strict=True))
     parts: dict[str, Any] = {"source": label, "names": targets, "others": others}
     fields = [arrays[each] for each in targets]
     return arrange(options, fields, found, known, str(units.flat[0]), findings, **parts)
@@ -248,6 +262,11 @@ def role_of(name: str) -> str:
     return next((role for role, names in ROLES.items() if name.lower() in names), "space")
 
 
+def roles_of(names: Sequence[str]) -> list[str]:
+    """What axes of these names are; a height beside a width is that of a picture."""
+    return ["space" if name == "height" and "width" in names else role_of(name) for name in names]
+
+
 def arrange(
     options: GridOptions,
     fields: Sequence[NDArray[Any]],
@@ -260,7 +279,7 @@ def arrange(
     """The cube of some variables with its time first; what its axes are is as found, or as the settings say."""
     dims, roles = tuple(found), list(found.values())
     if options.axes is not None:
-        roles = [role_of(each) for each in options.axes]
+        roles = roles_of(options.axes)
     values = fields[0]
     if len(fields) > 1:
         dims, roles, values = (VARIABLE, *dims), ["channel", *roles], np.stack(fields)
