@@ -136,9 +136,9 @@ def test_a_walk_forward_trains_on_the_days_before_each_block_alone(run, tmp_path
         protocol={"look_back": 3, "down": 0.02, "up": 0.02, "borders": (str(targets[second - held]), days[8])},
         answer=run.answer.name if run.answer.name in run.models else "auto",
     )
-    again = tradable_predictions(lifecycle.fit_in_memory(task, own, run.config.data))
+    anew = tradable_predictions(lifecycle.fit_in_memory(task, own, run.config.data))
     block = found[found["date"].between(days[8], days[15])].reset_index(drop=True)
-    expected = again[again["date"].between(days[8], days[15])].reset_index(drop=True)
+    expected = anew[anew["date"].between(days[8], days[15])].reset_index(drop=True)
     pd.testing.assert_frame_equal(block, expected, rtol=1e-5)
     kept = found[found["date"] < days[16]].reset_index(drop=True)
     prices = pd.read_csv(f"{run.config.data}/prices.csv", keep_default_na=False)
