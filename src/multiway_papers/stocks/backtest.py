@@ -25,6 +25,7 @@ from multiway.tasks.run import Run
 from multiway_papers.stocks.answers import market_for
 from multiway_papers.stocks.encode import PreparedStocks, StockInputs
 from multiway_papers.stocks.network import Scored, answer_chances
+from multiway_papers.stocks.options import find_column
 from multiway_papers.stocks.panel import CLOSE, OPEN
 from multiway_papers.stocks.portfolio import (
     CALENDAR_YEAR,
@@ -40,7 +41,6 @@ from multiway_papers.stocks.portfolio import (
     trade,
 )
 from multiway_papers.stocks.samples import Marks, StockWindows
-from multiway_papers.stocks.source import find_column
 
 Entry = Literal["close", "open"]
 COST_BPS = 10.0

@@ -51,9 +51,8 @@ def long_short_weights(p_up: Floats, top: float | None = None, sectors: NDArray[
             own = np.where(sectors == sector, p_up, np.nan)
             held = long_short_weights(own, top)
             is_neutral = (held > 0).any(axis=-1, keepdims=True) & (held < 0).any(axis=-1, keepdims=True)
-            counts = (np.isfinite(values).sum(axis=-1, keepdims=True) for values in (own, p_up))
-            share = np.divide(*counts, out=np.zeros(is_neutral.shape), where=is_neutral)
-            weights += share * held
+            count, every = (np.isfinite(values).sum(axis=-1, keepdims=True) for values in (own, p_up))
+            weights += np.where(is_neutral, count / np.maximum(every, 1), 0.0) * held
         return weights
     if top is None:
         long, short = (p_up > 0.5).astype(float), (p_up < 0.5).astype(float)
