@@ -24,7 +24,7 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 72_979,
+    "lines": 72_980,
     "functions": 4_763,
     "files with one reader": 24,
     "participle names": 48,
