@@ -24,9 +24,9 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 72_491,
-    "functions": 4_729,
-    "files with one reader": 23,
+    "lines": 72_980,
+    "functions": 4_763,
+    "files with one reader": 24,
     "participle names": 48,
     "formatter switched off": 2,
 }
