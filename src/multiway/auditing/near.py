@@ -64,7 +64,7 @@ def search(
         copied = {digests[row] for row in kind.known} - {None}
         value[np.array([digests[row] in copied for row in rows], np.bool_)] = 0
     near, best = value.max(1), kind.known[value.argmax(1)]
-    most = (near > alike) & ((near > alike).mean() > MOSTLY)
+    most = (near > alike) & ((near > alike).sum() > MOSTLY * len(near))
     told = np.flatnonzero(far_above(near, kind.usual, kind.least) | most)
     return [(int(rows[at]), int(best[at]), float(near[at])) for at in told]
 
