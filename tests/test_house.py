@@ -24,8 +24,8 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 72_491,
-    "functions": 4_729,
+    "lines": 72_713,
+    "functions": 4_747,
     "files with one reader": 23,
     "participle names": 48,
     "formatter switched off": 2,
