@@ -33,7 +33,10 @@ def write_scan(path: Path, volume: np.ndarray) -> None:
 
 
 def write_scans(folder: Path, *, patients: int = 20, seed: int = 0) -> Path:
-    """`scans.csv` with two scans of each patient, every second one with a lesion, and `new-scans/` with four more."""
+    """`scans.csv` with two scans of each patient, every second one with a lesion, and `new-scans/` with four more.
+
+    `ages.csv` has an age of each patient instead, higher with a lesion.
+    """
     generator = np.random.default_rng(seed)
     rows = []
     for index in range(2 * patients):
@@ -43,6 +46,9 @@ def write_scans(folder: Path, *, patients: int = 20, seed: int = 0) -> Path:
         rows.append((str(path), "lesion" if is_lesion else "healthy", f"p{patient:02d}"))
     with (folder / "scans.csv").open("w", newline="") as file:
         csv.writer(file).writerows([("path", "label", "patient"), *rows])
+    ages = [(path, 30 + 2.5 * int(patient[1:]) + 20 * (label == "lesion"), patient) for path, label, patient in rows]
+    with (folder / "ages.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("path", "age", "patient"), *ages])
     for index in range(4):
         write_scan(folder / "new-scans" / f"new-{index}.nii.gz", make_volume(generator, is_lesion=index % 2 == 1))
     return folder / "scans.csv"

@@ -24,9 +24,9 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 72_713,
-    "functions": 4_747,
-    "files with one reader": 23,
+    "lines": 73_178,
+    "functions": 4_779,
+    "files with one reader": 24,
     "participle names": 48,
     "formatter switched off": 2,
 }

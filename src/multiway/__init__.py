@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from multiway.models import create_model, list_models
     from multiway.tasks.forecasting import Forecaster
     from multiway.tasks.images import ImageClassifier
-    from multiway.tasks.scans import Segmenter, VolumeClassifier
+    from multiway.tasks.scans import Segmenter, VolumeClassifier, VolumeRegressor
     from multiway.tasks.series import SeriesClassifier
     from multiway.tasks.tabular import TabularClassifier, TabularRegressor
     from multiway.tasks.text import TextClassifier
@@ -31,6 +31,7 @@ __all__ = [
     "TabularRegressor",
     "TextClassifier",
     "VolumeClassifier",
+    "VolumeRegressor",
     "audit",
     "check",
     "compare",

@@ -11,7 +11,7 @@ import numpy as np
 
 Draw = np.random.Generator
 Maker = Callable[[Path, Draw], dict[str, Any]]
-Origin = Literal["own", "strange", "held", "fresh", "unseen", "later"]
+Origin = Literal["own", "strange", "held", "fresh", "unseen", "later", "project"]
 FAMILIES = {
     "copies": {"duplicates", "near", "overlap", "groups", "lines", "neighbours", "names"},
     "giveaway": {
@@ -53,7 +53,7 @@ class LeakSet:
     kind: Kind of the finding that must say the leak, or a family of kinds; None for a sound set.
     origin: `own` sets were written with the checks, `strange` ones before them, and `held` ones are never tuned on.
         `fresh` and `unseen` ones were written by someone who had not read the checks; the `unseen` half is never
-        developed against. `later` ones were scored once, before any change.
+        developed against. `later` and `project` ones were scored once, before any change.
     says: What the line of the finding must name, as an expression; empty for anything.
     """
 

@@ -21,6 +21,7 @@ from leak_sets import (
     later,
     later_still,
     masks,
+    projects,
     scans,
     series,
     stocks,
@@ -43,10 +44,11 @@ TASKS = {
         *later.SETS["forecast"],
         *later_still.SETS["forecast"],
         *everyday.SETS["forecast"],
+        *projects.SETS["forecast"],
     ),
-    "volumes": (*scans.SETS, *strange_images.VOLUMES, *everyday.SETS["volumes"]),
-    "segment": (*masks.SETS, *strange_images.MASKS, *everyday.SETS["segment"]),
-    "stocks": (*stocks.SETS, *strange_forecasts.STOCKS, *everyday.SETS["stocks"]),
+    "volumes": (*scans.SETS, *strange_images.VOLUMES, *everyday.SETS["volumes"], *projects.SETS["volumes"]),
+    "segment": (*masks.SETS, *strange_images.MASKS, *everyday.SETS["segment"], *projects.SETS["segment"]),
+    "stocks": (*stocks.SETS, *strange_forecasts.STOCKS, *everyday.SETS["stocks"], *projects.SETS["stocks"]),
     "tabular": (
         *tables.SETS,
         *strange_tables.SETS,
@@ -54,6 +56,7 @@ TASKS = {
         *later.SETS["tabular"],
         *later_still.SETS["tabular"],
         *everyday.SETS["tabular"],
+        *projects.SETS["tabular"],
     ),
     "series": (
         *strange_series.SETS,
@@ -61,6 +64,7 @@ TASKS = {
         *later.SETS["series"],
         *later_still.SETS["series"],
         *everyday.SETS["series"],
+        *projects.SETS["series"],
     ),
     "text": (
         *strange_texts.SETS,
@@ -68,6 +72,7 @@ TASKS = {
         *later.SETS["text"],
         *later_still.SETS["text"],
         *everyday.SETS["text"],
+        *projects.SETS["text"],
     ),
     "language": strange_texts.LANGUAGE,
     "images": (
@@ -76,8 +81,9 @@ TASKS = {
         *later.SETS["images"],
         *later_still.SETS["images"],
         *everyday.SETS["images"],
+        *projects.SETS["images"],
     ),
-    "grids": everyday.SETS["grids"],
+    "grids": (*everyday.SETS["grids"], *projects.SETS["grids"]),
     "arrays": (*fresh.SETS["arrays"], *later_still.SETS["arrays"], *everyday.SETS["arrays"]),
 }
 

@@ -85,6 +85,7 @@ def times(factor, *parts):
 FAR = {
     "Forecaster": lambda frame: [frame.set_index("date") * 1000],
     "VolumeClassifier": functools.partial(times, 1000),
+    "VolumeRegressor": functools.partial(times, 1000),
     "Segmenter": functools.partial(times, 1000),
     "StockMovementClassifier": lambda prices: [prices.assign(high=100 * prices["high"])],
     "SeriesClassifier": lambda series: [times(1e5, *series)],

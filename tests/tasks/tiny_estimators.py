@@ -47,12 +47,24 @@ def forecaster() -> TinyEstimator:
     )  # fmt: skip
 
 
+VOLUMES = {"model": NETWORK, "training": {"batch_size": 8, "warmup_steps": 2}, "draws": 5}
+
+
 def volume_classifier() -> TinyEstimator:
-    settings = {"model": NETWORK, "training": {"batch_size": 8, "warmup_steps": 2}, "draws": 5}
     return TinyEstimator(
-        make=lambda: multiway.VolumeClassifier(epochs=1, baselines=("majority",), settings=settings),
+        make=lambda: multiway.VolumeClassifier(epochs=1, baselines=("majority",), settings=VOLUMES),
         fit=make_volumes(36), new=(make_volumes(5, seed=5)[0],), split=halves(36), grid={"epochs": [1, 2]},
     )  # fmt: skip
+
+
+def volume_regressor() -> TinyEstimator:
+    volumes, labels = make_volumes(36, num_classes=3)
+    numbers = 10 * labels + np.arange(36) / 36
+    return dataclasses.replace(
+        volume_classifier(),
+        make=lambda: multiway.VolumeRegressor(epochs=1, baselines=("mean",), settings=VOLUMES),
+        fit=(volumes, numbers),
+    )
 
 
 def segmenter() -> TinyEstimator:
@@ -152,6 +164,7 @@ def grid_forecaster() -> TinyEstimator:
 ESTIMATORS: dict[str, Callable[[], TinyEstimator]] = {
     "Forecaster": forecaster,
     "VolumeClassifier": volume_classifier,
+    "VolumeRegressor": volume_regressor,
     "Segmenter": segmenter,
     "StockMovementClassifier": stock_classifier,
     "SeriesClassifier": series_classifier,

@@ -247,7 +247,9 @@ class VolumeOptions(Budget):
     path: str = "path"
     """Column of files: NIfTI, .npy, .npz, .dcm, or a folder that holds one DICOM series."""
     label: str = "label"
-    """Column of classes, as words or whole numbers."""
+    """Column of classes or numbers."""
+    kind: TargetKind = "auto"
+    """What the labels are; `auto` takes words, truth values and a few whole numbers as classes, all else as numbers."""
     patient: Annotated[str | None, Flag("Column of the patient; splits keep a patient's scans together.")] = None
     """Column of patients, who are never split; `patient` or `patient_id` if there and not given."""
     mask: str = "mask"

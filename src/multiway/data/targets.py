@@ -59,13 +59,20 @@ def read_target(
         places = [table.place(int(row), name, cell or None) for row, cell in zip(rows, raw, strict=False)]
         words = "; if a word such as NA is a class, write it otherwise" if any(raw) else ""
         raise findings.fatal("target", rule, f"Fill it in, or leave these rows out{words}.", places, len(rows))
-    are_classes = classes is not None or kind == "classes" or (kind == "auto" and not column.holds_numbers)
-    if kind == "auto" and not are_classes:  # a few whole numbers that repeat
-        values, most = column.values, min(FEW_NUMBERS, len(column.values) / ROWS_PER_CLASS)
-        are_classes = bool((values == np.round(values)).all()) and len(np.unique(values)) <= most
-    if are_classes:
+    if classes is not None or are_classes(kind, column.values if column.holds_numbers else None):
         return _labels(table, name, text, classes, kind, findings, otherwise)
     return _numbers(table, column, text, findings), None
+
+
+def are_classes(kind: TargetKind, values: NDArray[np.float64] | None, each: int = ROWS_PER_CLASS) -> bool:
+    """Whether targets are classes: as `kind` says, else words, for which `values` is None, or few whole numbers.
+
+    These are few if there are so many samples for each, on average.
+    """
+    if kind != "auto" or values is None:
+        return kind != "number"
+    most = min(FEW_NUMBERS, len(values) / each)
+    return bool((values == np.round(values)).all()) and len(np.unique(values)) <= most
 
 
 def name_truths(text: pd.Series, classes: tuple[str, ...] | None = None) -> pd.Series:

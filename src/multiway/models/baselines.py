@@ -166,6 +166,15 @@ def fit_ridge(
     return keep_best(model, solutions, held_x, held_y.double(), F.mse_loss, of_held)
 
 
+def fit_linear(
+    model: Linear, x: Tensor, y: Tensor, held_x: Tensor, held_y: Tensor, penalties: Sequence[float] = PENALTIES
+) -> Facts:
+    """Fit logistic regression to classes, ridge regression to numbers; the penalty is that of the lowest loss."""
+    if y.is_floating_point():
+        return fit_ridge(model, x, y[:, None], held_x, held_y[:, None], penalties)
+    return fit_logistic(model, x, y, held_x, held_y, penalties)
+
+
 @torch.no_grad()
 def fit_leaving_out(model: Linear, x: Tensor, y: Tensor, penalties: Sequence[float]) -> tuple[Tensor, Facts]:
     r"""Fit ridge regression; the penalty is that of the lowest error on samples that are left out, each in turn.
@@ -225,20 +234,20 @@ POOLED = {2: 8, 3: 7}
 POOLS: dict[int, Callable[..., Tensor]] = {2: F.adaptive_avg_pool2d, 3: F.adaptive_avg_pool3d}
 
 
-class PooledLogistic(Linear):
-    """Multinomial logistic regression on the means of at most 8 x 8 or 7 x 7 x 7 blocks of each channel, standardised.
+class PooledLinear(Linear):
+    """A linear map of the means of at most 8 x 8 or 7 x 7 x 7 blocks of each channel, standardised.
 
     Shape:
-        `(batch, channels, *sizes)` to logits `(batch, num_classes)`.
+        `(batch, channels, *sizes)` to `(batch, num_outputs)`.
     """
 
-    def __init__(self, sizes: Sequence[int], channels: int, num_classes: int) -> None:
+    def __init__(self, sizes: Sequence[int], channels: int, num_outputs: int) -> None:
         pooled = tuple(min(size, POOLED[len(sizes)]) for size in sizes)
-        super().__init__(channels * math.prod(pooled), num_classes)
+        super().__init__(channels * math.prod(pooled), num_outputs)
         self.pooled = pooled
 
     def forward(self, x: Tensor) -> Tensor:
-        """Logits of images or volumes."""
+        """Logits of images or volumes, or numbers."""
         return super().forward(self.features(x))
 
     def features(self, x: Tensor) -> Tensor:
@@ -269,9 +278,9 @@ class OnVolumeFeatures(nn.Module, Generic[ModelT]):
 
 @torch.no_grad()
 def rows_of(
-    model: PooledLogistic | OnVolumeFeatures[Any], batches: Iterable[Mapping[str, Tensor]]
+    model: PooledLinear | OnVolumeFeatures[Any], batches: Iterable[Mapping[str, Tensor]]
 ) -> tuple[Tensor, Tensor]:
-    """Features and classes of batches of `inputs` and `target`, for `fit_logistic`."""
+    """Features and targets of batches of `inputs` and `target`."""
     parts = [(model.features(batch["inputs"]), batch["target"]) for batch in batches]
     return torch.cat([x for x, _ in parts]), torch.cat([y for _, y in parts])
 

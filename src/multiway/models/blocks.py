@@ -41,7 +41,8 @@ class VolumeSizes(Config):
     """Voxels along each mode (HOT: H, W, D)."""
     in_channels: int = Field(1, gt=0)
     """Values per voxel."""
-    num_classes: int = Field(2, ge=2)
+    num_classes: int = Field(2, ge=1)
+    """Logits, or 1 for a number."""
 
     @model_validator(mode="after")
     def _sizes_are_positive(self) -> Self:

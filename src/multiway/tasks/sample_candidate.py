@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from multiway.data.samples import Prepared, Samples
 from multiway.models import baselines
-from multiway.models.baselines import PENALTIES, Linear, PooledLogistic, fit_logistic, fit_ridge
+from multiway.models.baselines import PENALTIES, Linear, PooledLinear, fit_logistic, fit_ridge
 from multiway.models.tree_ensemble import TreeEnsemble
 from multiway.tasks import targets
 from multiway.tasks.candidate import CONSTANT, LINEAR, NETWORK, TREES, Candidate, ModelT
@@ -328,12 +328,13 @@ class Boosters(Trees):
         self.boost(model, *data.tensors, data.run.config.training.seed, **how)
 
 
-class Pooled(SampleCandidate[PooledLogistic]):
+class Pooled(SampleCandidate[PooledLinear]):
     """Logistic regression on means of blocks of images or volumes."""
 
     name, words, cost, rank = "logistic", "logistic regression", 1, LINEAR
+    answers: ClassVar[Literal["classes", "numbers"] | None] = "classes"
 
-    def build(self, basis: Basis) -> PooledLogistic:
+    def build(self, basis: Basis) -> PooledLinear:
         """Weights of zero for each block of each channel."""
         state = basis.state
-        return PooledLogistic(state.sizes, state.channels, len(state.classes))
+        return PooledLinear(state.sizes, state.channels, 1 if state.classes is None else len(state.classes))

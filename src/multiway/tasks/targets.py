@@ -51,6 +51,7 @@ OF_NUMBERS = (
     Metric(name="r2", title="R²"),
 )
 ERRORS, RIGHT = "Most confident errors", "Named correctly, most confident of each class"
+FARTHEST, NEAREST = "Largest errors", "Nearest predictions"
 METRICS = (*CLASSES, *OF_NUMBERS)
 """Of classes, then of numbers; a run has those of its target."""
 
@@ -172,6 +173,11 @@ def truth_and_shares(answers: pd.DataFrame, names: Sequence[str]) -> tuple[NDArr
     return labels.astype(np.int64), answers[[f"p_{name}" for name in names]].to_numpy(np.float64)
 
 
+def numbers_of(answers: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """True and predicted numbers of such rows."""
+    return answers["label"].to_numpy(np.float64), answers["predicted"].to_numpy(np.float64)
+
+
 def limits_of(
     tables: Mapping[str, pd.DataFrame], model: str, names: Sequence[str], level: float = LEVEL
 ) -> NDArray[np.float64]:
@@ -187,8 +193,19 @@ def few_note(limits: NDArray[np.float64], names: Sequence[str], level: float = L
     return (f"{rule}. Fewer have {list_some(few)}, which every set holds",) if few else ()
 
 
-def telling(answers: pd.DataFrame, names: Sequence[str], unit: str, wrongs: int, rights: int) -> list[tuple[str, str]]:
-    """The most confident errors, then the surest right answers, one of a class: a heading, and the sample's name."""
+def telling(answers: pd.DataFrame, names: Names, unit: str, wrongs: int, rights: int) -> list[tuple[str, str]]:
+    """The most confident errors, then the surest right answers, one of a class: a heading, and the sample's name.
+
+    Of numbers the largest errors, then the smallest.
+    """
+    if names is None:
+        off = (answers["predicted"] - answers["label"]).abs().to_numpy().argsort(kind="stable")
+        last, first = off[::-1][:wrongs], off[: max(0, min(rights, len(off) - wrongs))]
+        return [
+            (heading, str(name))
+            for heading, rows in ((FARTHEST, last), (NEAREST, first))
+            for name in answers[unit].iloc[rows]
+        ]
     labels, shares = truth_and_shares(answers, names)
     is_right = labels == metrics.predicted_classes(shares)
     ranked = answers.assign(label=labels, is_right=is_right, sure=shares.max(1)).sort_values(
@@ -200,12 +217,19 @@ def telling(answers: pd.DataFrame, names: Sequence[str], unit: str, wrongs: int,
     return chosen + [(RIGHT, str(name)) for name in best[unit]]
 
 
-def sentence_on(sample: str, label: str | None, predicted: str, share: float, sums: tuple[float, float] | None) -> str:
-    """What a sample is, what it was named, and how near its gradients come to the change of the logit."""
-    words = f"{sample}: {'' if label is None else f'is {label}, '}named {predicted} with {share:.0%}"
+def sentence_on(
+    sample: str, label: str | None, predicted: str, share: float | None, sums: tuple[float, float] | None
+) -> str:
+    """What a sample is, what it was named, and how near its gradients come to the change of the logit.
+
+    Without a share what was predicted is a number.
+    """
+    answer = f"predicted {predicted}" if share is None else f"named {predicted} with {share:.0%}"
+    words = f"{sample}: {'' if label is None else f'is {label}, '}{answer}"
     if sums is None:
         return words
-    return f"{words}; the gradients sum to {sums[0]:+.3f}, the logit changes by {sums[1]:+.3f}"
+    changed = "number" if share is None else "logit"
+    return f"{words}; the gradients sum to {sums[0]:+.3f}, the {changed} changes by {sums[1]:+.3f}"
 
 
 def find_thresholds(outputs: Outputs, find: Callable[[NDArray[np.float64]], float | None]) -> dict[str, Tensor]:

@@ -229,7 +229,8 @@ class TargetLoss:
         """Sum over the samples, and their number; weights of classes and smoothing are for training alone."""
         weight = batch.get("weight")
         if self.of_classes is None:
-            return LOSSES[self.training.loss](model(batch["inputs"])[:, 0], batch["target"], weight)
+            loss = LOSSES.get(self.training.loss, squared_error)  # a task of both has cross-entropy as its usual one
+            return loss(model(batch["inputs"])[:, 0], batch["target"], weight)
         if weight is None:
             return self.of_classes(model, batch)
         smoothing = self.of_classes.smoothing if model.training else 0.0

@@ -262,17 +262,22 @@ def _present(pair: ArrayPair, archive: Archive) -> ArrayPair:
     return pair if pair.labels in archive.names else ArrayPair(pair.samples, None)
 
 
-def labels_in(archive: Archive, name: str, count: int, *, words: bool = False) -> list[Any]:
-    """Labels of so many samples: whole numbers, or also words."""
+def labels_in(archive: Archive, name: str, count: int, *, words: bool = False, numbers: bool = False) -> list[Any]:
+    """Labels of so many samples: whole numbers, or also words, or finite numbers."""
     header = archive.header(name, words=words)
-    if header.dtype.kind not in ("iubU" if words else "iub") or header.shape not in ((count,), (count, 1)):
-        kind = "whole number or word" if words else "whole number"
+    if header.dtype.kind not in ("iubU" if words else "iuf" if numbers else "iub") or header.shape not in (
+        (count,),
+        (count, 1),
+    ):
+        kind = "whole number or word" if words else "number" if numbers else "whole number"
         raise DataError(
             f"{archive.where}: '{quote(name)}' must hold one {kind} for each of {count} images. "
             f"Got {header.dtype.name} {header.shape}. Save as many labels as images."
         )
     given = archive.read(name, words=words).reshape(-1)
-    labels = list((given if given.dtype.kind == "U" else given.astype(np.int64)).tolist())
+    if numbers and not np.isfinite(given).all():
+        raise DataError(f"{archive.where}: '{quote(name)}' holds a number that is not finite. Correct it.")
+    labels = list((given if given.dtype.kind == "U" else given.astype(float if numbers else np.int64)).tolist())
     if "" in labels:
         raise DataError(f"{archive.where}: '{quote(name)}' names no class for image {labels.index('')}. Fill it in.")
     return labels

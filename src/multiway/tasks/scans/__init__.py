@@ -9,5 +9,6 @@ if TYPE_CHECKING:
     from multiway.tasks.scans.config import VolumeConfig as VolumeConfig
     from multiway.tasks.scans.estimator import Segmenter as Segmenter
     from multiway.tasks.scans.estimator import VolumeClassifier as VolumeClassifier
+    from multiway.tasks.scans.estimator import VolumeRegressor as VolumeRegressor
 
 __getattr__ = lazily(__name__)

@@ -14,6 +14,7 @@ from multiway.errors import ConfigError
 from multiway.explain import average_curves
 from multiway.metrics.classes import accuracy, auc
 from multiway.metrics.confidence import accuracy_above, class_sets, net_benefit, share_held
+from multiway.metrics.regression import mae, r2
 from multiway.metrics.resampling import ScoreFunction, score_rows
 from multiway.report import text
 from multiway.report.attention import films
@@ -37,7 +38,7 @@ from multiway.tasks.scans.explain import (
     reload_cases,
 )
 from multiway.tasks.target_page import SplitPage, target_headline, target_parts
-from multiway.tasks.targets import LEVEL, answers_of, limits_of, thresholds_of, truth_and_shares
+from multiway.tasks.targets import LEVEL, answers_of, limits_of, numbers_of, thresholds_of, truth_and_shares
 
 TITLES = {"samples": "Cases", "groups": "Patients", "classes": "Classes"}
 INTERVAL = "over cases, or over patients where they are known (bootstrap)"
@@ -53,6 +54,7 @@ FEW = "too few cases: in every set"
 DIM = 0.3
 """Brightness of what a size cuts off."""
 LARGE = "Of volumes this large fewer cases are shown; `multiway explain` shows any."
+LARGER = "gradients: orange makes the number larger, blue smaller"
 OF_NETWORK = "Maps and probabilities here are of the network, which alone has maps, though another model answers."
 POINTS = (
     "Of volumes this large 9 points are taken, and more until the sum is within "
@@ -75,7 +77,10 @@ def sections(runs: Sequence[Run], cases: Cases | None) -> Iterator[PagePart]:
         "Test cases in three planes. Press a word above them to see what the network went by.",
         "Move a slider to go through the slices. Each plane opens where gradients are strongest, or else attention.",
         ("warm", "attention: where the network looked more than on average; the brighter, the more"),
-        ("cool-warm", "gradients: orange speaks for the predicted class, blue against it"),
+        (
+            "cool-warm",
+            "gradients: orange speaks for the predicted class, blue against it" if run.state.classes else LARGER,
+        ),
         NOT_ATTRIBUTION,
         *[OF_NETWORK] * (run.answer.name != NETWORK),
         *[LARGE] * is_large(run),
@@ -93,7 +98,7 @@ def trust_part(runs: Sequence[Run]) -> Iterator[PagePart]:
     """Accuracy of the surest answers, sets of classes, and what acting on an answer is worth; on the test cases."""
     run, names, answer = runs[0], runs[0].state.classes, runs[0].answer.name
     validation, test = (answers_of(run.tables, answer, split) for split in ("validation", "test"))
-    if not len(validation) or not len(test):
+    if names is None or not len(validation) or not len(test):
         return
     labels, shares = truth_and_shares(test, names)
     edges = limits_of(run.tables, answer, names)
@@ -120,20 +125,28 @@ def trust_part(runs: Sequence[Run]) -> Iterator[PagePart]:
 
 
 def subgroup_part(runs: Sequence[Run]) -> Iterator[PagePart]:
-    """AUC and accuracy of the answer in each subgroup of the test cases."""
+    """AUC and accuracy of the answer in each subgroup of the test cases, or errors of its numbers."""
     run, answer = runs[0], runs[0].answer.name
+    are_classes = run.state.classes is not None
+    heads = ["AUC", "Accuracy"] if are_classes else ["MAE", "R²"]
     test, rows = answers_of(run.tables, answer), []
     every = pd.concat([answers_of(run.tables, answer, "validation"), test])
     for column in run.config.read.subgroups:
         parts = halves_or_words(every[column]).iloc[len(every) - len(test) :]
         for name, own in test.groupby(parts.to_numpy()):
-            rows.append([f"{column}: {name}", str(len(own)), *_with_intervals(run, own, [auc, accuracy])])
+            rows.append(
+                [
+                    f"{column}: {name}",
+                    str(len(own)),
+                    *_with_intervals(run, own, [auc, accuracy] if are_classes else [mae, r2]),
+                ]
+            )
     side = [
         "The answer on each subgroup of the test cases by itself, with 95 % intervals; numbers in halves.",
         "A subgroup of few cases says little: look at its interval.",
     ]
     if rows:
-        table = Table(columns=["Subgroup", "Test cases", "AUC", "Accuracy"], rows=rows)
+        table = Table(columns=["Subgroup", "Test cases", *heads], rows=rows)
         yield PagePart(id="subgroups", title="Subgroups", side=side, content=[table])
 
 
@@ -178,15 +191,19 @@ def _sets(run: Run, validation: pd.DataFrame, test: pd.DataFrame, limits: NDArra
 
 
 def _with_intervals(run: Run, test: pd.DataFrame, shares: Sequence[ScoreFunction]) -> list[str]:
-    """Shares of test cases in percent with their intervals, which are over patients where these are known."""
-    known = "patient" in test and test["patient"].notna().all()
-    units = test["patient"].to_numpy(dtype=str) if known else None
+    """Shares in percent, or scores of numbers, on test cases; intervals are over patients where these are known."""
+    has_patients = "patient" in test and test["patient"].notna().all()
+    units = test["patient"].to_numpy(dtype=str) if has_patients else None
     named = {str(place): share for place, share in enumerate(shares)}
-    found = score_rows(named, *truth_and_shares(test, run.state.classes), units=units, draws=run.config.draws)
+    classes = run.state.classes
+    known = numbers_of(test) if classes is None else truth_and_shares(test, classes)
+    times, decimals = (1, 3) if classes is None else (100, 1)
+    found = score_rows(named, *known, units=units, draws=run.config.draws)
     cells = []
     for row in found:
-        ends = [text.number(100 * row[side], 1) for side in ("low", "high") if row[side] is not None]
-        value = text.MISSING if row["value"] is None else text.percent(100 * row["value"])
+        ends = [text.number(times * row[side], decimals) for side in ("low", "high") if row[side] is not None]
+        value = text.MISSING if row["value"] is None else text.number(row["value"], decimals)
+        value = value if classes is None or row["value"] is None else text.percent(100 * row["value"])
         cells.append(f"{value} ({' to '.join(ends)})" if ends else value)
     return cells
 
@@ -197,12 +214,18 @@ def choice_of_epoch(score: str, run: Run) -> str:
     return f"highest validation {score}" if is_score else "lowest validation loss"
 
 
+def target_in_words(run: Run) -> dict[str, str]:
+    """How many classes there are, or which number is predicted."""
+    classes = run.state.classes
+    return {"Target": run.state.target_name or "number"} if classes is None else {"Classes": str(len(classes))}
+
+
 def _setting(run: Run) -> dict[str, str]:
     return {
         "Volumes": " × ".join(str(size) for size in run.state.sizes),
         "Channels": str(run.state.channels),
         "Axes": ", ".join(run.state.axes),
-        "Classes": str(len(run.state.classes)),
+        **target_in_words(run),
         "Model": run.config.model_name,
     }
 
@@ -262,23 +285,22 @@ def _show_case(run: Run, item: CaseExplanation) -> Planes:
     assert item.label is not None
     scan, patient = item.volume, item.patient or ""
     is_named = not patient or patient.lower().startswith("patient")  # a name may say itself that it is a patient's
-    (actual, share), (predicted, own) = (
-        (run.state.classes[label], text.percent(100 * float(item.probabilities[label]), 0))
-        for label in (item.label, item.answer)
-    )
-    is_wrong = item.label != item.answer
+    actual, predicted, own = item.words(run.state.classes)
+    is_wrong = own is not None and item.label != item.answer
+    share = f" ({text.percent(100 * float(item.probabilities[int(item.label)]), 0)})" if is_wrong else ""
+    sure = "" if own is None else f" with {text.percent(100 * own, 0)}"
     return Planes(
         name=item.name,
         films=films(item.picture, axes=scan.axes, spacing=scan.spacing, orientation=scan.orientation, **item.overlays),
         remark=f", {patient if is_named else f'patient {patient}'}" if patient else "",
-        sentence=f"Is {actual}{f' ({share})' if is_wrong else ''}, predicted {predicted} with {own}",
+        sentence=f"Is {actual}{share}, predicted {predicted}{sure}",
         is_wrong=is_wrong,
     )
 
 
 def _gradients(run: Run, explained: Sequence[CaseExplanation]) -> PagePart:
     """How exact the gradients of each case are."""
-    rows = []
+    rows, changed = [], "number" if run.state.classes is None else "log odds"
     for item in explained:
         if item.sums is not None:
             total, change = item.sums
@@ -286,10 +308,10 @@ def _gradients(run: Run, explained: Sequence[CaseExplanation]) -> PagePart:
             rows.append([item.name, str(item.points), text.with_sign(total, 2), text.with_sign(change, 2), gap])
     side = [
         "Gradients are added up at points on the way from an empty volume to the case (integrated gradients).",
-        "Their sum should be the change of the log odds on that way; the gap is what is missing.",
+        f"Their sum should be the change of the {changed} on that way; the gap is what is missing.",
         *[POINTS] * is_large(run),
     ]
-    columns = ["Case", "Points", "Sum of gradients", "Change of the log odds", "Gap"]
+    columns = ["Case", "Points", "Sum of gradients", f"Change of the {changed}", "Gap"]
     content = [Table(columns=columns, rows=rows) if rows else None]
     return PagePart(id="gradients", title="Gradients", side=side, content=content, is_method=True)
 

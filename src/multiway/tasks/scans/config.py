@@ -1,11 +1,11 @@
-"""Configs of runs on scans: a class for each of them, or a mask for each volume or scene."""
+"""Configs of runs on scans: a class or a number for each of them, or a mask for each volume or scene."""
 
 from typing import Annotated, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from multiway.config import Config, Flag, Plain, merge
-from multiway.data.options import AugmentOptions, VolumeOptions, VolumeSplit
+from multiway.data.options import AugmentOptions, TargetKind, VolumeOptions, VolumeSplit
 from multiway.tasks.candidate import baseline_of
 from multiway.tasks.options import NetworkConfig, Refitting, RunConfig, check_class_losses, starting_from
 from multiway.tasks.settings import Predict, TaskSettings
@@ -32,7 +32,8 @@ MASK_TRAINING: Plain = {"epochs": 30, "learning_rate": 2e-3, "warmup_steps": 50,
 class ClassOptions(VolumeOptions):
     """How scans with classes and the table that lists them are read."""
 
-    label: Annotated[str, Flag("Column of the class of each scan.")] = "label"
+    label: Annotated[str, Flag("Column of the class or number of each scan.")] = "label"
+    kind: Annotated[TargetKind, Flag("What the label is.")] = "auto"
     subgroups: Annotated[tuple[str, ...], Flag("Columns whose subgroups are scored apart: scanner,sex,age.")] = ()
     """Columns whose values divide the cases into subgroups, numbers in halves; the report scores each. No inputs."""
 
@@ -73,12 +74,14 @@ class VolumeConfig(Refitting, NetworkConfig):
     """Fields of the network without those that the data set; `name` is one of its named sizes."""
     baselines: Annotated[
         tuple[OfClasses, ...] | None,
-        Flag("Some of majority, logistic, features, trees, cnn, resnet18_3d and resnet50_3d.", commands=()),
+        Flag("Some of majority, logistic, mean, ridge, features, trees, cnn, resnet18_3d, resnet50_3d.", commands=()),
     ] = None
-    """Candidates beside the network; majority, logistic, features and trees (scikit-learn) if not given."""
+    """Candidates beside the network; of classes majority and logistic, of numbers mean and ridge, of both features and
+    trees (scikit-learn) if not given."""
     baseline_training: Plain = Field(default_factory=dict)
     """Fields of `training` that are others for the baselines that are trained."""
     training: TrainingConfig = TrainingConfig.parse(CLASS_TRAINING)
+    """`loss` is that of classes; numbers have the squared error, or with `read.kind` number what is named."""
     evaluate_flips: bool = False
     """Average the probabilities of a volume over its eight reflections, outside of training."""
     draws: int = Field(1000, ge=0)
@@ -93,7 +96,8 @@ class VolumeConfig(Refitting, NetworkConfig):
 
     @model_validator(mode="after")
     def _check_losses(self) -> Self:
-        check_class_losses(self.training, self.network_training)
+        if self.read.kind != "number":
+            check_class_losses(self.training, self.network_training)
         return self
 
     @property
@@ -209,7 +213,7 @@ class ScanExplain(Config):
 
 VOLUMES = TaskSettings(
     name="volumes",
-    purpose="Classes of scans.",
+    purpose="Classes or numbers of scans.",
     example="--data scans.csv --orientation RAS",
     config=VolumeConfig,
     data="read:SCANS",

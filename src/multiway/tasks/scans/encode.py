@@ -3,7 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -12,7 +12,9 @@ from torch import Tensor
 
 from multiway.config import Config, Plain
 from multiway.data.findings import list_some
+from multiway.data.options import TargetKind
 from multiway.data.samples import Rows
+from multiway.data.scaling import Scaler
 from multiway.data.sources.scans.cases import Cases, Scans
 from multiway.data.sources.scans.grids import to_file
 from multiway.data.sources.scans.intensity import IntensityScale, Spacings, spacings_of, warn_of_spacing
@@ -33,8 +35,6 @@ FEWER = 16
 class ScanState(Config):
     """What a run has learnt of its scans."""
 
-    classes: tuple[str, ...]
-    """Names, in the order of the logits."""
     channels: int
     """Values per voxel."""
     axes: tuple[str, ...]
@@ -50,20 +50,34 @@ class ScanState(Config):
 class VolumeState(ScanState):
     """What a run has learnt of its volumes."""
 
-    target: ClassVar[None] = None
+    classes: tuple[str, ...] | None
+    """Names, in the order of the logits; None where the target is a number."""
+    target: Scaler | None = None
+    """Mean and deviation of a target that is a number."""
     sizes: tuple[int, ...]
     """Voxels along each axis, after preparing."""
     label_kind: str = "text"
     """Kind of the labels that were given: "text", "number" or "bool"."""
 
+    @property
+    def kind(self) -> TargetKind:
+        """What the target is."""
+        return "number" if self.classes is None else "classes"
+
+    @property
+    def num_outputs(self) -> int:
+        """Classes, or 1 for a number."""
+        return 1 if self.classes is None else len(self.classes)
+
     @classmethod
     def learn(cls, config: VolumeConfig, cases: Cases, train: Rows) -> Self:
-        """Classes, sizes, and the intensities of the training volumes alone; every volume is read."""
+        """Classes or the scale of numbers, and sizes and intensities, of the training alone; every volume is read."""
         scans, rows = cases.inputs, train.tolist()
         values, header = scans.volumes, scans.header
         assert header is not None
         return cls(
-            classes=cases.classes or (),
+            classes=cases.classes,
+            target=Scaler.fit(cases.truth[train][:, None]) if cases.classes is None else None,
             channels=header.channels,
             sizes=header.sizes,
             axes=header.axes,
@@ -118,6 +132,8 @@ class Stored:
 class SegmentState(ScanState):
     """What a run has learnt of its images."""
 
+    classes: tuple[str, ...]
+    """Names, in the order of the logits."""
     values: tuple[int, ...]
     """Values of the masks, in the order of `classes`."""
     patch: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""`VolumeClassifier` and `Segmenter`: the tasks on scans in scikit-learn's manners."""
+"""`VolumeClassifier`, `VolumeRegressor` and `Segmenter`: the tasks on scans in scikit-learn's manners."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ from multiway.data.sources.scenes import is_scene, read_scene
 from multiway.errors import ConfigError
 from multiway.explain import ModeMap
 from multiway.metrics.confidence import class_sets
-from multiway.tasks.estimator import Classifier, Estimator, locate, own_score, place_of, tell_far
+from multiway.tasks.estimator import Classifier, Estimator, Regressor, locate, own_score, place_of, tell_far
 from multiway.tasks.options import hold_levels
 from multiway.tasks.run import Run
 from multiway.tasks.scans.explain import MOST_CASES, attention_maps, explain_case
@@ -43,7 +43,8 @@ class ScanEstimator(Estimator):
         Args:
             X: `(cases, *sizes)` or `(cases, channels, *sizes)` with three sizes; or the path of a file, a table or a
                 scene, or a known name.
-            y: One class, or one mask `(*sizes)` of whole numbers, per case; None with a path, which holds its own.
+            y: One class or number, or one mask `(*sizes)` of whole numbers, per case; None with a path, which holds
+                its own.
             patients: One per case; a patient's cases fall into one split.
 
         Raises:
@@ -74,22 +75,78 @@ class ScanEstimator(Estimator):
         return read_cases(source, self._run().config.read, opened=False, labelled=False)
 
 
-class VolumeClassifier(ScanEstimator, Classifier):
+class VolumeEstimator(ScanEstimator):
+    """What both estimators of volumes share: the kind of their target, and how a case is explained."""
+
+    task = "volumes"
+    first = "model"
+
+    def config(self, known: object = None) -> Any:
+        """See `Estimator.config`; the target is what the estimator is for."""
+        config = super().config(known)
+        kind = "classes" if self.kind == "classifier" else "number"
+        return config.replace(read=config.read.replace(kind=kind).plain())
+
+    def _take(self, run: Run) -> None:
+        super()._take(run)
+        self.n_features_in_ = run.state.channels * int(np.prod(run.state.sizes))
+
+    def explain(
+        self,
+        X: object,
+        index: int = 0,
+        *,
+        gradients: bool = True,
+        deletion: bool = True,
+        steps: int | None = None,
+        seed: int = 0,
+    ) -> Any:
+        """Explain one case: attention per mode, rollout to voxels, integrated gradients, deletion test.
+
+        Args:
+            X: Arrays or a path, as for `predict`.
+            index: Which case.
+            gradients: Compute integrated gradients.
+            deletion: Run the deletion test, which is of classes.
+            steps: Points of the integral of gradients; fewer for large volumes if not given.
+            seed: Of the random orders of the deletion test.
+        """
+        run, cases = self._run(), self._later(X)
+        row = place_of(index, len(cases))
+        return explain_case(run, cases, row, gradients=gradients, deletion=deletion, steps=steps, seed=seed)
+
+
+class VolumeRegressor(VolumeEstimator, Regressor):
+    """Predict a number for each volume with a Higher-Order Transformer, scored on held-out cases.
+
+    `fit` sets `run_`, `scores_` (a frame) and `n_features_in_` (voxels of a volume, all channels).
+    """
+
+    answers = ("numbers", "number per case")
+
+    def predict(self, X: object, model: str | None = None, *, far: bool = False) -> NDArray[np.float64]:
+        """Number of each case, in the units of the target; by the answer, or a model of the run."""
+        frame, told = predict_cases(self._run().with_answer(model), self._later(X), far=far)
+        tell_far(told)
+        return frame["predicted"].to_numpy(np.float64)
+
+    def score(self, X: object, y: object = None) -> float:
+        """R² of the predictions; a path holds its own numbers."""
+        return own_score(self.evaluate(X, y), "r2", model=self._run().answer.name)
+
+
+class VolumeClassifier(VolumeEstimator, Classifier):
     """Classify volumes with a Higher-Order Transformer, scored on held-out cases with simple baselines.
 
     `fit` sets `run_`, `scores_` (a frame), `classes_` and `n_features_in_` (voxels of a volume, all channels).
     """
 
-    task = "volumes"
     answers = ("labels", "class per case")
-
-    first = "model"
 
     def _take(self, run: Run) -> None:
         super()._take(run)
         state = run.state
         self.classes_ = np.array([AS_GIVEN[state.label_kind](name) for name in state.classes])
-        self.n_features_in_ = state.channels * int(np.prod(state.sizes))
 
     def predict_proba(self, X: object, model: str | None = None, *, far: bool = False) -> NDArray[np.float64]:
         """Probabilities `(cases, classes)`, in the order of `classes_`; by the answer, or a model of the run."""
@@ -115,30 +172,6 @@ class VolumeClassifier(ScanEstimator, Classifier):
     def score(self, X: object, y: object = None) -> float:
         """Share of cases whose class is right; a path holds its own labels."""
         return own_score(self.evaluate(X, y), "acc", model=self._run().answer.name)
-
-    def explain(
-        self,
-        X: object,
-        index: int = 0,
-        *,
-        gradients: bool = True,
-        deletion: bool = True,
-        steps: int | None = None,
-        seed: int = 0,
-    ) -> Any:
-        """Explain one case: attention per mode, rollout to voxels, integrated gradients, deletion test.
-
-        Args:
-            X: Arrays or a path, as for `predict`.
-            index: Which case.
-            gradients: Compute integrated gradients.
-            deletion: Run the deletion test.
-            steps: Points of the integral of gradients; fewer for large volumes if not given.
-            seed: Of the random orders of the deletion test.
-        """
-        run, cases = self._run(), self._later(X)
-        row = place_of(index, len(cases))
-        return explain_case(run, cases, row, gradients=gradients, deletion=deletion, steps=steps, seed=seed)
 
 
 class Segmenter(ScanEstimator):

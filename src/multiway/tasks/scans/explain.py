@@ -38,7 +38,7 @@ from multiway.tasks.lifecycle import reread
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
 from multiway.tasks.scans.encode import Examples
-from multiway.tasks.scans.networks import as_evaluated, scan_probabilities
+from multiway.tasks.scans.networks import as_evaluated, scan_outputs
 from multiway.tasks.scans.patches import cut_middle
 from multiway.tasks.targets import answers_of, recalibrate, sentence_on, telling
 from multiway.training.processes import device_of
@@ -57,19 +57,27 @@ class CaseExplanation(VolumeExplanation):
     """One case.
 
     volume: As the network saw it, before intensities are normalised.
-    probabilities: `(classes,)`.
+    probabilities: Of classes, `(classes,)`; else the number alone, `(1,)`.
+    label: Position of the class, or the number.
     """
 
     name: str
     volume: Volume
     probabilities: NDArray[np.float64]
-    label: int | None = None
+    label: float | None = None
     patient: str | None = None
 
     @property
     def answer(self) -> int:
         """Class of the highest probability."""
         return int(self.probabilities.argmax())
+
+    def words(self, classes: Sequence[str] | None) -> tuple[str | None, str, float | None]:
+        """What the case is, if that is known, what it was named and with which probability; or its numbers."""
+        if classes is None:
+            return None if self.label is None else f"{self.label:.4g}", f"{self.probabilities[0]:.4g}", None
+        known = None if self.label is None else classes[int(self.label)]
+        return known, classes[self.answer], float(self.probabilities[self.answer])
 
     @property
     def picture(self) -> NDArray[np.float32]:
@@ -85,19 +93,32 @@ def explain_case(run: Run, cases: Cases, index: int, **options: Any) -> CaseExpl
 
     `options` are `gradients`, `deletion`, `steps`, `tolerance` and `seed` of `multiway.explain.explain_volume`.
     """
-    volume, name = cases.inputs.prepare(index), cases.names["case"][index]
-    plain = scan_probabilities(run.model.eval(), run.state.normalise(volume), run.config).numpy()
-    shares = recalibrate(run.calibration, {NETWORK: plain})[NETWORK][0]
+    volume, name, scaler = cases.inputs.prepare(index), cases.names["case"][index], run.state.target
+    plain = scan_outputs(run.model.eval(), run.state.normalise(volume), run.config, scaler)
+    shares = recalibrate(run.calibration, {NETWORK: plain})[NETWORK][:1].flatten()
     x = network_input(run, volume)
+    options["deletion"] = options.get("deletion", True) and scaler is None  # it watches a probability
     options["steps"] = options.get("steps") or (FEW_STEPS if x[0].numel() > COSTLY_VOXELS else STEPS)
     explained = explain_volume(run.model, x, int(shares.argmax()), volume.axes, volume.spacing, name=name, **options)
+    if scaler is not None:
+        explained = _in_units(explained, float(scaler.std[0]))
     return CaseExplanation(
         name=name,
         volume=volume,
         probabilities=shares,
-        label=None if cases.labels is None else int(cases.labels[index]),
+        label=None if cases.target is None else float(cases.target[index]),
         patient=None if cases.groups is None else cases.groups[index],
         **vars(explained),
+    )
+
+
+def _in_units(explained: VolumeExplanation, unit: float) -> VolumeExplanation:
+    """Gradients of a scaled number as those of the number."""
+    if explained.gradients is None or explained.sums is None:
+        return explained
+    total, change = explained.sums
+    return dataclasses.replace(
+        explained, gradients=(unit * explained.gradients).astype(np.float32), sums=(unit * total, unit * change)
     )
 
 
@@ -154,10 +175,7 @@ def explain_cases(run: Run, cases: Cases, indices: Sequence[int], folder: Path) 
             spacing=volume.spacing,
             orientation=volume.orientation,
         )
-        classes = run.state.classes
-        label = None if item.label is None else classes[item.label]
-        predicted, share = classes[item.answer], item.probabilities[item.answer]
-        lines.append(sentence_on(item.name, label, predicted, share, item.sums))
+        lines.append(sentence_on(item.name, *item.words(run.state.classes), item.sums))
         maps += item.maps
         curves += [item.deletion] if item.deletion is not None else []
     average = average_attention(run, cases, indices, sample=f"mean over {len(indices)} cases")

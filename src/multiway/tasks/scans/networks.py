@@ -12,41 +12,43 @@ from torch import Tensor, nn
 
 from multiway.data.augmentation import augment, shape_transform
 from multiway.data.samples import Samples
+from multiway.data.scaling import Scaler
 from multiway.data.sources.scans.volume import Array, Volume
 from multiway.errors import DataError
 from multiway.metrics.classes import auc
 from multiway.models import sliding_window
-from multiway.models.baselines import OnVolumeFeatures, PooledLogistic, rows_of
+from multiway.models.baselines import OnVolumeFeatures, PooledLinear, fit_linear, rows_of
+from multiway.tasks.declarations import Fitted
 from multiway.tasks.run import Run
-from multiway.tasks.sample_candidate import Lesson
+from multiway.tasks.sample_candidate import Lesson, Pooled
 from multiway.tasks.scans.config import SegmentConfig, VolumeConfig
 from multiway.tasks.scans.encode import Stored
 from multiway.tasks.scans.scores import Predictor
-from multiway.tasks.targets import whole_logits
-from multiway.training import Batch
-from multiway.training.losses import class_loss, segmentation_loss
+from multiway.tasks.targets import decode_outputs
+from multiway.training import Batch, Objective
+from multiway.training.losses import segmentation_loss
 from multiway.training.processes import device_of
 
-Probabilities = NDArray[np.float64]
+Outputs = NDArray[np.float64]
 POOLED = 32
 """Volumes whose features are computed at once."""
 
 
 class VolumeLoss:
-    """Cross-entropy of a batch of volumes; varied at random in training, plain and unweighted outside of it."""
+    """The loss of a batch of volumes, which are varied at random in training."""
 
-    def __init__(self, config: VolumeConfig, weights: Tensor | None = None, smoothing: float = 0.0) -> None:
-        self.config, self.weights, self.smoothing = config, weights, smoothing
+    def __init__(self, config: VolumeConfig, loss: Objective) -> None:
+        self.config, self.loss = config, loss
 
     def __call__(self, model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
         """Sum over the cases, and their number or weight."""
-        x, labels = batch["inputs"], batch["target"]
+        x = batch["inputs"]
         if not model.training:
-            return class_loss(model(as_evaluated(x, self.config)), labels)
+            return self.loss(model, {**batch, "inputs": as_evaluated(x, self.config)})
         x = augment(x, self.config.augment)
         if self.config.read.shape_transform:
             x = shape_transform(x, training=True)
-        return class_loss(model(x), labels, self.weights, self.smoothing)
+        return self.loss(model, {**batch, "inputs": x})
 
 
 def as_evaluated(volumes: Tensor, config: VolumeConfig) -> Tensor:
@@ -54,48 +56,60 @@ def as_evaluated(volumes: Tensor, config: VolumeConfig) -> Tensor:
     return shape_transform(volumes, training=False) if config.read.shape_transform else volumes
 
 
-def feature_rows(model: PooledLogistic | OnVolumeFeatures[Any], part: Lesson) -> tuple[Tensor, Tensor]:
-    """Features and classes of a split, its volumes as outside of training."""
+def feature_rows(model: PooledLinear | OnVolumeFeatures[Any], part: Lesson) -> tuple[Tensor, Tensor]:
+    """Features and targets of a split, its volumes as outside of training."""
     batches = part.samples.batches(POOLED)
     return rows_of(model, ({**batch, "inputs": as_evaluated(batch["inputs"], part.run.config)} for batch in batches))
 
 
+class PooledVoxels(Pooled):
+    """A linear map of means of blocks of voxels."""
+
+    def fit(self, model: PooledLinear, training: Lesson, validation: Lesson) -> Fitted:
+        """Fit; validation chooses the penalty."""
+        rows, held = (feature_rows(model, part) for part in (training, validation))
+        return fit_linear(model, *rows, *held, training.penalties())
+
+
 @torch.no_grad()
-def scan_probabilities(model: nn.Module, volumes: Tensor, config: VolumeConfig) -> Tensor:
-    """Class probabilities `(batch, classes)` float64 of normalised volumes, each of which depends on itself alone."""
+def scan_outputs(model: nn.Module, volumes: Tensor, config: VolumeConfig, scaler: Scaler | None = None) -> Outputs:
+    """Class probabilities `(batch, classes)`, or numbers `(batch,)`, of normalised volumes, each by itself alone.
+
+    scaler: Of numbers.
+    """
     x = as_evaluated(volumes.to(device_of(model)), config)
     axes = range(2, x.ndim) if config.evaluate_flips else ()
     flips = [chosen for count in range(len(axes) + 1) for chosen in itertools.combinations(axes, count)]
-    outputs = [whole_logits(model(x.flip(chosen) if chosen else x)).double().softmax(1) for chosen in flips]
-    return torch.stack(outputs).mean(0).cpu()
+    outputs = [decode_outputs(model(x.flip(chosen) if chosen else x).double().cpu(), scaler) for chosen in flips]
+    return np.asarray(np.mean(outputs, axis=0))
 
 
-def all_probabilities(model: nn.Module, source: Samples[Stored], config: VolumeConfig) -> Probabilities:
-    """Class probabilities of every sample of a split."""
+def all_outputs(
+    model: nn.Module, source: Samples[Stored], config: VolumeConfig, scaler: Scaler | None = None
+) -> Outputs:
+    """The same of every sample of a split."""
     model.eval()
     size = config.training.validation_batch_size or config.training.batch_size
-    outputs = [scan_probabilities(model, batch["inputs"], config) for batch in source.batches(size)]
-    return np.asarray(torch.cat(outputs).numpy())
+    outputs = [scan_outputs(model, batch["inputs"], config, scaler) for batch in source.batches(size)]
+    return np.concatenate(outputs)
 
 
-def probabilities_of(run: Run, model: nn.Module, volume: Volume) -> Probabilities:
-    """Class probabilities of one prepared volume, `(classes,)`."""
-    output = np.asarray(scan_probabilities(model.eval(), run.state.normalise(volume), run.config)[0].numpy())
+def output_of(run: Run, model: nn.Module, volume: Volume) -> Outputs:
+    """Class probabilities of one prepared volume, `(classes,)`, or its number."""
+    output = np.asarray(scan_outputs(model.eval(), run.state.normalise(volume), run.config, run.state.target)[0])
     if not np.isfinite(output).all():
         raise DataError(f"{volume.source}: the network gives no finite number. Look at the scan's intensities.")
     return output
 
 
-def auc_score(
-    validation: Samples[Stored], num_classes: int, config: VolumeConfig
-) -> Callable[[nn.Module], float] | None:
-    """Validation's AUC of a model, without reflections; None where validation lacks a class."""
-    plain = config.replace(evaluate_flips=False)
-    if len(np.unique(validation.truth)) < num_classes:
+def auc_score(run: Run, validation: Samples[Stored]) -> Callable[[nn.Module], float] | None:
+    """Validation's AUC of a model, without reflections; None of numbers, and where validation lacks a class."""
+    plain, classes = run.config.replace(evaluate_flips=False), run.state.classes
+    if classes is None or len(np.unique(validation.truth)) < len(classes):
         return None
 
     def score(model: nn.Module) -> float:
-        outputs = all_probabilities(model, validation, plain)
+        outputs = all_outputs(model, validation, plain)
         value = auc(validation.truth, outputs) if np.isfinite(outputs).all() else None
         return float("nan") if value is None else value
 

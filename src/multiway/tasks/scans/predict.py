@@ -30,7 +30,7 @@ from multiway.tasks.protocol import Row
 from multiway.tasks.run import Run
 from multiway.tasks.sample_task import find_later
 from multiway.tasks.scans.explain import explain_case, write_maps
-from multiway.tasks.scans.networks import Probabilities, predictor_of, probabilities_of
+from multiway.tasks.scans.networks import Outputs, output_of, predictor_of
 from multiway.tasks.target_task import mix_answer
 from multiway.tasks.targets import class_values, few_note, limits_of, probability_frame, thresholds_of
 from multiway.terminal import TerminalBar
@@ -61,7 +61,7 @@ def answer_cases(
 
 
 def predict_classes(run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
-    """The class of every scan of a folder, a table, one scan or a MedMNIST .npz.
+    """The class or number of every scan of a folder, a table, one scan or a MedMNIST .npz.
 
     `options`: `maps`, a folder for maps of what the network looked at, whichever model answers, as NIfTI; `keep_going`,
     list scans that cannot be used, and go on; `progress`, show a bar; `far`, answer what lies far outside too.
@@ -76,7 +76,8 @@ def predict_classes(run: Run, data: str | None, out: Path | None, options: Plain
         frame, told = predict_cases(run, cases, maps=made, **flags)
     more = len(told) - MAX_LISTED
     notes = [] if maps is None else [f"maps written to {maps}"]
-    notes += few_note(limits_of(run.tables, run.answer.name, run.state.classes), run.state.classes)
+    if run.state.classes is not None:
+        notes += few_note(limits_of(run.tables, run.answer.name, run.state.classes), run.state.classes)
     notes += [*told[:MAX_LISTED], *([f"and {more} more of them"] if more > 0 else [])]
     return write_answer(frame, out, notes)
 
@@ -90,20 +91,20 @@ def predict_cases(
     progress: bool = False,
     far: bool = False,
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Class and probabilities of each case; which lie far outside the training, and why others were left out.
+    """Answer to each case; which lie far outside the training, and why others were left out.
 
-    Columns `case, patient, predicted, predicted_at_threshold, p_CLASS, ..., set`: `patient` is there if known, and
-    `predicted_at_threshold` for two classes, by the threshold chosen on validation. `set` has the classes that the case
-    may have, by validation.
+    Columns `case, patient, predicted`, where `patient` is there if known. Of classes also `predicted_at_threshold`,
+    `p_CLASS, ..., set`: the first for two classes, by the threshold chosen on validation. `set` has the classes that
+    the case may have, by validation.
     """
 
-    def predict(index: int) -> Probabilities:
+    def predict(index: int) -> Outputs:
         volume = cases.inputs.prepare(index)
         told.extend(f"{volume.source}: {words}" for words in run.check_far(volume, volume.source, far=far))
-        outputs = {name: probabilities_of(run, model, volume) for name, model in members.items()}
+        outputs = {name: output_of(run, model, volume)[None] for name, model in members.items()}
         if maps is not None:
             write_maps(maps, explain_case(run, cases, index, deletion=False), cases.inputs, index)
-        return mix_answer(run, outputs)
+        return np.asarray(mix_answer(run, outputs)[0])
 
     told: list[str] = []
     members = {name: run.for_prediction.models[name] for name in run.answer.shares}
@@ -115,15 +116,17 @@ def predict_cases(
         raise DataError(
             f"{cases.source}: none of {len(cases)} scans can be used. {failed[0] if failed else ''}".strip()
         )
-    outputs, names = np.stack(list(answers.values())), class_values(run.state.classes)
-    threshold = thresholds_of(run.calibration, [run.answer.name])[run.answer.name]
-    columns: Plain = {name: [column[row] for row in answers] for name, column in cases.names.items()}
-    columns["predicted"] = names[predicted_classes(outputs)]
+    outputs, classes = np.stack(list(answers.values())), run.state.classes
+    frame = pd.DataFrame({name: [column[row] for row in answers] for name, column in cases.names.items()})
+    if classes is None:
+        return frame.assign(predicted=outputs), told + failed
+    names, threshold = class_values(classes), thresholds_of(run.calibration, [run.answer.name])[run.answer.name]
+    frame["predicted"] = names[predicted_classes(outputs)]
     if threshold is not None:
-        columns["predicted_at_threshold"] = names[predicted_classes(outputs, threshold)]
-    frame = pd.concat([pd.DataFrame(columns), probability_frame(outputs, run.state.classes)], axis=1)
-    inside = class_sets(outputs, limits_of(run.tables, run.answer.name, run.state.classes))
-    frame["set"] = [" | ".join(itertools.compress(run.state.classes, row)) for row in inside]
+        frame["predicted_at_threshold"] = names[predicted_classes(outputs, threshold)]
+    frame = pd.concat([frame, probability_frame(outputs, classes)], axis=1)
+    inside = class_sets(outputs, limits_of(run.tables, run.answer.name, classes))
+    frame["set"] = [" | ".join(itertools.compress(classes, row)) for row in inside]
     return frame, told + failed
 
 

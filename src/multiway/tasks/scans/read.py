@@ -1,4 +1,4 @@
-"""Scans as cases: with classes, or with masks; what a check looks for in them, and what it proposes."""
+"""Scans as cases: with classes or numbers, or with masks; what a check looks for in them, and what it proposes."""
 
 import collections
 import dataclasses
@@ -54,12 +54,15 @@ def read_labelled(
     has_target: bool = True,
 ) -> Cases:
     """Scans of one size, whose headers are opened where they are labelled; later ones as those of the training."""
-    cases = read_cases(in_arrays(source), config.read, opened=has_target, findings=findings)
+    options = config.read if state is None else config.read.replace(kind=state.kind)
+    cases = read_cases(in_arrays(source), options, opened=has_target, findings=findings)
     scans = cases.inputs
     if state is None:
         require_listed(config.read.subgroups, cases.names, cases.source)
     if state is None:
         check_listed(cases, findings)
+        if cases.target is not None and cases.classes is None and len(np.unique(cases.target)) == 1:
+            findings.add("target", "error", "every case has the same number", "Give another column.")
         if len(cases.classes or ()) == 1:
             rule = f"two classes or more are needed. Got {list_some(cases.classes or ())} in every case"
             findings.add("classes", "error", rule, "Give others.")
@@ -68,7 +71,7 @@ def read_labelled(
     if scans.header is not None and scans.sizes is not None:
         state.check_form((scans.header.channels, *scans.sizes), scans.place(0))
     warn_of_other_voxels(cases, state.spacings)
-    if cases.target is None:
+    if cases.target is None or state.classes is None:
         return cases
     given = [(cases.classes or ())[label] for label in cases.truth.tolist()]
     labels = match_classes(given, state.classes, cases.source, cases.word, scans.place)

@@ -37,7 +37,7 @@ from multiway.tasks.scans import class_page, mask_page
 from multiway.tasks.scans.config import SEGMENT, VOLUMES, SegmentConfig, VolumeConfig
 from multiway.tasks.scans.encode import Examples, SegmentState, Stored, VolumeState, find_mask_values
 from multiway.tasks.scans.explain import explain_classes, explain_masks
-from multiway.tasks.scans.networks import Probabilities, all_probabilities, predictor_of
+from multiway.tasks.scans.networks import Outputs, all_outputs, predictor_of
 from multiway.tasks.scans.predict import predict_classes, predict_masks
 from multiway.tasks.scans.read import read_images
 from multiway.tasks.scans.scores import ALL, MEAN, CasePredictions, headline, measure
@@ -45,6 +45,7 @@ from multiway.tasks.scores import best_baseline_remark, models_of, score_of, sen
 from multiway.tasks.stored import same_length
 from multiway.tasks.target_task import outputs_on, predict_targets, target_task
 from multiway.tasks.targets import (
+    OF_NUMBERS,
     Predictions,
     find_temperatures,
     find_thresholds,
@@ -110,12 +111,15 @@ def scan_parts(
 def encode_volumes(
     config: VolumeConfig, cases: Cases, state: VolumeState, *, progress: bool = False
 ) -> Samples[Stored]:
-    """Volumes that are read once and normalised when they are gathered."""
-    return cases.with_inputs(Stored(cases.inputs, np.arange(len(cases))), decode=state.decode)
+    """Volumes that are read once and normalised when they are gathered; numbers to predict are scaled."""
+    target = cases.target
+    if state.target is not None and target is not None:
+        target = state.target.transform(target[:, None])[:, 0].astype(np.float32)
+    return cases.with_inputs(Stored(cases.inputs, np.arange(len(cases))), target=target, decode=state.decode)
 
 
 def remark_on_classes(samples: Samples[Any], splits: Splits) -> Iterable[str]:
-    """What was drawn, and where AUC is undefined."""
+    """What was drawn, and where AUC of classes is undefined."""
     yield from notes_on_draws(samples, splits)
     for name in ("validation", "test"):
         absent = absent_classes(samples, splits[name])
@@ -136,9 +140,20 @@ def audit_classes(config: VolumeConfig, run: Run | None = None) -> AuditReport:
         scale = (prepared.state if run is None else run.state).scale
         cases, splits, volumes = prepared.raw, prepared.splits, prepared.raw.inputs.volumes
     images = ScanImages(cases, splits, "volume")
-    for values, label in zip(volumes, cases.truth.tolist(), strict=True):
-        images.add(values, (cases.classes or ())[label])
-    return images.report(scale, cases.inputs.options, images.labels)
+    names, told, target = target_in_words(cases)
+    for values, name in zip(volumes, names, strict=True):
+        images.add(values, name)
+    return images.report(scale, cases.inputs.options, told, target)
+
+
+def target_in_words(cases: Cases) -> tuple[list[str], list[str], str]:
+    """Label of each case, what its grid should not tell of it, and that in words: of a number, which half it is in."""
+    truth, classes = cases.truth, cases.classes
+    if classes is not None:
+        labels = [classes[label] for label in truth.tolist()]
+        return labels, labels, "the class"
+    halves = np.where(truth > np.median(truth), "above", "below").tolist()
+    return [str(number) for number in truth.tolist()], halves, "the half of the number"
 
 
 def settle_classes(
@@ -167,6 +182,8 @@ class VolumeFacts(SampleFacts):
 def calibrate_classes(run: Run, prepared: Prepared[Scans, VolumeState]) -> dict[str, Tensor]:
     """Temperatures by model, and thresholds of the second of two classes at these."""
     run.calibration = {}  # what another training decided does not count
+    if run.state.classes is None:
+        return {}
     plain = predict_targets(run, prepared, "validation")
     temperatures = find_temperatures(plain)
     youden = partial(youden_threshold, plain.truth)
@@ -186,10 +203,10 @@ def describe_classes(run: Run, prepared: Prepared[Scans, VolumeState], predictio
     return {**facts, "recalibration": {"temperature": float(found), "before": before, "after": after}}
 
 
-def compute_outputs(run: Run, name: str, samples: Samples[Any]) -> Probabilities:
-    """Class probabilities, averaged over reflections where the config says so."""
+def compute_outputs(run: Run, name: str, samples: Samples[Any]) -> Outputs:
+    """Class probabilities or numbers, averaged over reflections where the config says so."""
     with best_device(run.models[name]):
-        return all_probabilities(run.models[name], samples, run.config)
+        return all_outputs(run.models[name], samples, run.config, run.state.target)
 
 
 class SegmentFacts(SampleFacts):
@@ -306,14 +323,14 @@ CLASSES = target_task(
     needs="scans. Give a folder, a table or a file",
     state=VolumeState,
     page=class_page.PAGE,
-    metrics=lambda config: CLASS_METRICS,
+    metrics=lambda config: (*CLASS_METRICS, *OF_NUMBERS),
     audit=audit_classes,
     outputs=compute_outputs,
     facts=VolumeFacts,
     calibrate=calibrate_classes,
     describe=describe_classes,
     check_stored=lambda run: thresholds_of(run.calibration, run.candidates),
-    sentence=lambda run: sentence_of(run, "auc", "acc"),
+    sentence=lambda run: sentence_of(run, *(("mae", "rmse") if run.state.classes is None else ("auc", "acc"))),
     cell_facts=count_tested,
     answer=predict_classes,
     explain=explain_classes,

@@ -120,7 +120,8 @@ def test_whole_numbers_are_sorted_as_numbers(tmp_path):
         ({"path": ["a0.npy"] * 20}, {}, r"a file must be listed once\. a0\.npy is in cases\.csv, line 2 and .*line 3"),
         ({"path": [None, *["a0.npy"] * 19]}, {}, r"line 2: a file is needed in 'path'"),
         ({"label": [None, *["x"] * 19]}, {}, r"line 2: a label is needed in every row, or in none"),
-        ({"label": [0.5] * 20}, {}, r"line 2: a label is a word or a whole number\. Got 0\.5"),
+        ({"label": [0.5] * 20}, {}, r"cases\.csv: every case has the same number"),
+        ({"label": ["x", *range(19)]}, {"kind": "number"}, r"line 2: a number is needed\. Got 'x'"),
         ({"label": [f"c{row}" for row in range(20)] }, {"label": "lable"}, r"no column 'lable' of labels\. Got path"),
         ({}, {"path": "file"}, r"no column 'file' of files\. Got path, label, patient\. Name it"),
         ({}, {"patient": "who"}, r"no column 'who' of patients"),
@@ -128,8 +129,8 @@ def test_whole_numbers_are_sorted_as_numbers(tmp_path):
         ({}, {"orientation": "RAS"}, r"line 2: orientation needs an affine and a bare array has none"),
         ({}, {"spacing": (1, 1, 1)}, r"line 2: spacing needs an affine"),
     ],
-    ids=["missing", "above", "absolute", "twice", "empty", "no-label", "fraction", "column", "files", "patients",
-         "no-patient", "orientation", "spacing"],
+    ids=["missing", "above", "absolute", "twice", "empty", "no-label", "fraction", "word", "column", "files",
+         "patients", "no-patient", "orientation", "spacing"],
 )  # fmt: skip
 def test_flaws_of_a_table(tmp_path, columns, options, text):
     folder = tmp_path / "in"

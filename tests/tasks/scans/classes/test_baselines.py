@@ -10,14 +10,15 @@ from torch.nn import functional as F
 from multiway import ops
 from multiway.data.samples import Samples
 from multiway.data.sources.scans.intensity import IntensityScale
-from multiway.models.baselines import Linear, PooledLogistic, fit_logistic
+from multiway.models.baselines import Linear, PooledLinear, fit_logistic
 from multiway.models.tree_ensemble import TreeEnsemble
 from multiway.tasks.declarations import Context
 from multiway.tasks.sample_candidate import LEAVES, ROUNDS, Basis, Lesson
 from multiway.tasks.scans.encode import VolumeState
-from multiway.tasks.scans.networks import VolumeLoss, scan_probabilities
+from multiway.tasks.scans.networks import VolumeLoss, scan_outputs
 from multiway.tasks.scans.task import CLASSES as TASK
 from multiway.training import seed_everything
+from multiway.training.losses import ClassLoss
 from tasks.scans.classes.blocks import NETWORK, SIZES, make_config, make_volumes
 from tolerances import LONG32, ROUNDING64, SUMS32
 
@@ -41,7 +42,7 @@ def draw(config):
 
 def test_logistic_regression_is_that_of_means_of_blocks():
     config, training, held = make_config(), make_source(), make_source(20, seed=1)
-    model, plain = PooledLogistic(SIZES, 1, 2), Linear(7**3, 2)
+    model, plain = PooledLinear(SIZES, 1, 2), Linear(7**3, 2)
     run = SimpleNamespace(config=config)
     facts = TASK.candidates()["logistic"].fit(model, *(Lesson(part, run, Context()) for part in (training, held)))
     (x, y), (held_x, held_y) = (
@@ -57,7 +58,7 @@ def test_logistic_regression_is_that_of_means_of_blocks():
 def test_features_are_told_apart_as_rows_of_a_table_are():
     """By logistic regression, and by boosted trees; one case gives what it does in a batch."""
     training, held = make_source(60), make_source(20, seed=1)
-    state = SimpleNamespace(channels=1, classes=("low", "high"))
+    state = SimpleNamespace(channels=1, classes=("low", "high"), num_outputs=2)
     run = SimpleNamespace(config=make_config())
     x, y, held_x, held_y = (
         part
@@ -74,9 +75,9 @@ def test_features_are_told_apart_as_rows_of_a_table_are():
         model = candidate.build(Basis(run.config, state))
         found = candidate.fit(model, *(Lesson(part, run, Context()) for part in (training, held)))
         assert found == (sizes if name == "trees" else facts)
-        whole = scan_probabilities(model, volumes, run.config).numpy()
+        whole = scan_outputs(model, volumes, run.config)
         np.testing.assert_allclose(whole, expected, rtol=SUMS32)
-        np.testing.assert_allclose(scan_probabilities(model, volumes[7:8], run.config), whole[7:8], rtol=SUMS32)
+        np.testing.assert_allclose(scan_outputs(model, volumes[7:8], run.config), whole[7:8], rtol=SUMS32)
 
 
 def test_the_loss_is_torchs():
@@ -84,12 +85,12 @@ def test_the_loss_is_torchs():
     model = draw(config).train().requires_grad_(False)
     batch = make_source(7).gather(torch.arange(7))
     weights = torch.tensor([0.4, 1.7])
-    total, count = VolumeLoss(config, weights, smoothing=0.2)(model, batch)
+    total, count = VolumeLoss(config, ClassLoss(weights, 0.2))(model, batch)
     logits = model(batch["inputs"])
     expected = F.cross_entropy(logits, batch["target"], weights, label_smoothing=0.2)
     # torch's mean divides by the summed weights, as the loop does by the count
     assert float(total / count) == pytest.approx(float(expected), rel=SUMS32)
-    total, count = VolumeLoss(config, weights, smoothing=0.2)(model.eval(), batch)
+    total, count = VolumeLoss(config, ClassLoss(weights, 0.2))(model.eval(), batch)
     assert float(total / count) == pytest.approx(float(F.cross_entropy(logits, batch["target"])), rel=SUMS32)
 
 
@@ -103,10 +104,10 @@ def test_shapes_are_dimmed_in_training_and_halved_elsewhere():
             return x.new_zeros(len(x), 2)
 
     batch = make_source(5).gather(torch.arange(5))
-    VolumeLoss(config)(Watcher().eval(), batch)
+    VolumeLoss(config, ClassLoss())(Watcher().eval(), batch)
     torch.manual_seed(0)
-    VolumeLoss(config)(Watcher().train(), batch)
-    scan_probabilities(Watcher(), batch["inputs"], config)
+    VolumeLoss(config, ClassLoss())(Watcher().train(), batch)
+    scan_outputs(Watcher(), batch["inputs"], config)
     factors = [(x.sum((1, 2, 3, 4)) / batch["inputs"].sum((1, 2, 3, 4))).tolist() for x in seen]
     assert factors[0] == factors[2] == pytest.approx([0.5] * 5)
     assert len({round(factor, 6) for factor in factors[1]}) == 5
@@ -118,16 +119,16 @@ def test_reflections_are_averaged():
     config = make_config(evaluate_flips=True)
     model = draw(config).eval()
     x = make_source(3).gather(torch.arange(3))["inputs"]
-    found = scan_probabilities(model, x, config)
-    torch.testing.assert_close(scan_probabilities(model, x.flip(2, 4), config), found, rtol=LONG32, atol=LONG32)
+    found = scan_outputs(model, x, config)
+    np.testing.assert_allclose(scan_outputs(model, x.flip(2, 4), config), found, rtol=LONG32, atol=LONG32)
     by_hand = sum(
-        scan_probabilities(
+        scan_outputs(
             model, x.flip([axis for axis, on in zip((2, 3, 4), (a, b, c), strict=True) if on]), make_config()
         )
         for a in (0, 1) for b in (0, 1) for c in (0, 1)
     ) / 8  # fmt: skip
-    torch.testing.assert_close(found, by_hand, rtol=LONG32, atol=LONG32)
-    assert not torch.allclose(scan_probabilities(model, x, make_config()), found)
+    np.testing.assert_allclose(found, by_hand, rtol=LONG32, atol=LONG32)
+    assert not np.allclose(scan_outputs(model, x, make_config()), found)
 
 
 def test_the_network_is_the_seeds():

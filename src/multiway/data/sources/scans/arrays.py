@@ -11,16 +11,19 @@ from numpy.typing import NDArray
 
 from multiway.data.catalogue import find_by_file
 from multiway.data.findings import list_some, quote
-from multiway.data.options import VolumeOptions
+from multiway.data.options import TargetKind, VolumeOptions
 from multiway.data.samples import SPELLINGS, SPLITS
 from multiway.data.sources.arrays import Archive, labels_in, name_rows, pairs_of
 from multiway.data.sources.scans.cases import Cases, ScanFiles, Scans, scan_cases
 from multiway.data.sources.scans.grids import header_after_preparing
 from multiway.data.sources.scans.volume import Array, Volume, VolumeHeader, check_channels
+from multiway.data.targets import are_classes
 from multiway.errors import DataError, Fix
 
 LABEL_KINDS = {"i": "number", "u": "number", "f": "number", "b": "bool"}
 """By the kind of a NumPy type; all else is text."""
+CASES_PER_CLASS = 2
+"""Scans are few."""
 
 
 class ArrayFiles(ScanFiles):
@@ -49,7 +52,7 @@ class Arrays:
     """Volumes in memory.
 
     x: `(cases, *sizes)` or `(cases, channels, *sizes)`, three sizes.
-    y: One class per case; None for prediction, or with masks.
+    y: One class or number per case; None for prediction, or with masks.
     masks: Whole numbers, `(cases, *sizes)`.
     patients: One per case; a patient is never split.
     """
@@ -60,10 +63,10 @@ class Arrays:
     patients: Sequence[Any] | None = None
 
     def cases(self, options: VolumeOptions) -> Cases:
-        """The arrays as cases; the classes are the sorted values of `y`."""
+        """The arrays as cases; classes are the sorted values of `y`."""
         values = _read_volumes(self.x)
         count = len(values)
-        labels, classes = (None, np.empty(0, object)) if self.y is None else _read_labels(self.y, count)
+        labels, classes = (None, None) if self.y is None else _read_labels(self.y, count, options.kind)
         if self.patients is not None and len(self.patients) != count:
             raise DataError(f"patients: one is needed per case. Got {len(self.patients)} for {count} volumes.")
         files = ArrayFiles(values, None if self.masks is None else _read_masks(self.masks, values))
@@ -75,13 +78,13 @@ class Arrays:
             has_one_size=True,
             header=header_after_preparing(files.header(0), options, "X"),
             has_masks=self.masks is not None,
-            label_kind=LABEL_KINDS.get(classes.dtype.kind, "text"),
+            label_kind="text" if classes is None else LABEL_KINDS.get(classes.dtype.kind, "text"),
         )
         return scan_cases(
             scans,
             tuple(f"{row:0{len(str(count - 1))}d}" for row in range(count)),
             labels=labels,
-            classes=tuple(map(str, classes.tolist())),
+            classes=None if classes is None else tuple(map(str, classes.tolist())),
             patients=None if self.patients is None else tuple(map(str, self.patients)),
         )
 
@@ -110,13 +113,20 @@ def _read_masks(y: Any, volumes: Array) -> Array:
     return given.astype(np.uint8) if given.dtype == bool else given
 
 
-def _read_labels(y: Any, count: int) -> tuple[NDArray[np.int64], Array]:
+def _read_labels(y: Any, count: int, kind: TargetKind) -> tuple[NDArray[Any], Array | None]:
+    """Numbers, or positions in classes and these."""
     given = np.asarray(y)
     if given.shape != (count,):
-        raise DataError(f"y: one class is needed per case, ({count},). Got {given.shape}.")
+        what = "number" if kind == "number" else "class"
+        raise DataError(f"y: one {what} is needed per case, ({count},). Got {given.shape}.")
+    if given.dtype.kind in "iuf" and not are_classes(kind, given, CASES_PER_CLASS):
+        numbers = given.astype(np.float64)
+        if not np.isfinite(numbers).all():
+            raise DataError(f"y: numbers are finite. Got {quote(given[~np.isfinite(numbers)][0])}.")
+        return numbers, None
     if given.dtype.kind == "f" and not (np.isfinite(given).all() and (given == np.floor(given)).all()):
         bad = given[~np.isfinite(given) | (given != np.floor(given))][0]
-        raise DataError(f"y: classes are words or whole numbers. Got {quote(bad)}. Regression on scans is not there.")
+        raise DataError(f"y: classes are words or whole numbers. Got {quote(bad)}. VolumeRegressor takes numbers.")
     if given.dtype.kind == "O" and all(isinstance(value, bool | np.bool_) for value in given):
         given = given.astype(bool)
     if given.dtype.kind == "O" and not all(isinstance(value, str | int | np.integer) for value in given):
@@ -214,10 +224,15 @@ def is_medmnist(path: Path) -> bool:
 def read_medmnist(path: Path, options: VolumeOptions) -> Cases:
     """Read the labels and the headers; images stay in the file."""
     files = ArchiveFiles(path, options)
+    parts = {split: str(files.pairs[split].labels) for split in SPLITS}
+    have_points = all(files.archive.header(name).dtype.kind == "f" for name in parts.values())
+    are_numbers = options.kind == "number" or (options.kind == "auto" and have_points)
     labels = {
-        split: np.array(labels_in(files.archive, str(files.pairs[split].labels), files.counts[split]), np.int64)
-        for split in SPLITS
+        split: np.array(labels_in(files.archive, name, files.counts[split], numbers=are_numbers))
+        for split, name in parts.items()
     }
+    if are_numbers:
+        return _archive_cases(files, options, np.concatenate(list(labels.values())))
     known = find_by_file(path)
     names = None if known is None else known.classes
     numbers = np.arange(len(names)) if names else np.unique(labels["train"])
@@ -237,6 +252,18 @@ def read_medmnist(path: Path, options: VolumeOptions) -> Cases:
         notes.append(
             f"{files.where} has {list_some(files.counts.values())} cases, not the published {list_some(known.counts)}"
         )
+    positions = np.searchsorted(numbers, np.concatenate(list(labels.values()))).astype(np.int64)
+    classes = names or tuple(map(str, numbers.tolist()))
+    return _archive_cases(files, options, positions, classes, tuple(notes))
+
+
+def _archive_cases(
+    files: ArchiveFiles,
+    options: VolumeOptions,
+    labels: NDArray[Any],
+    classes: tuple[str, ...] | None = None,
+    notes: tuple[str, ...] = (),
+) -> Cases:
     scans = Scans(
         files=files,
         options=options,
@@ -246,11 +273,4 @@ def read_medmnist(path: Path, options: VolumeOptions) -> Cases:
         header=header_after_preparing(files.header(0), options, files.where),
     )
     rows, official = name_rows(files.counts)
-    return scan_cases(
-        scans,
-        rows,
-        labels=np.searchsorted(numbers, np.concatenate(list(labels.values()))).astype(np.int64),
-        classes=names or tuple(map(str, numbers.tolist())),
-        notes=tuple(notes),
-        official=official,
-    )
+    return scan_cases(scans, rows, labels=labels, classes=classes, notes=notes, official=official)

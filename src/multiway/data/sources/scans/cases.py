@@ -32,7 +32,7 @@ SAME_SIZE: Message = (
     "), or resample_to to stretch them.",
 )
 """What to do where volumes of one size are needed."""
-LABELLING: Message = ("Name the column of classes (", Fix("read.label", like="NAME"), ").")
+LABELLING: Message = ("Name the column of classes or numbers (", Fix("read.label", like="NAME"), ").")
 
 
 class ScanFiles(abc.ABC):
@@ -331,7 +331,7 @@ def scan_cases(
     scans: Scans,
     names: tuple[str, ...],
     *,
-    labels: NDArray[np.int64] | None = None,
+    labels: NDArray[Any] | None = None,
     classes: tuple[str, ...] | None = None,
     target_name: str | None = None,
     patients: tuple[str, ...] | None = None,
@@ -341,14 +341,14 @@ def scan_cases(
 ) -> Cases:
     """Scans as samples, which are called cases and have a patient, and by column what they belong to.
 
-    `names` are safe as parts of file names; `labels` are positions in `classes`, of the column `target_name`.
+    `names` are safe as parts of file names; `labels` are positions in `classes`, or numbers without these.
     """
     return Samples(
         inputs=scans,
         source=scans.source,
         word="cases",
         target=labels,
-        classes=None if labels is None else classes,
+        classes=classes,
         target_name=None if labels is None else target_name,
         names={"case": names, **({} if patients is None else {"patient": patients}), **(subgroups or {})},
         groups=patients,

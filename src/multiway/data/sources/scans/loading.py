@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,18 +12,18 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Failures, Finding, Findings, keep_errors, list_some, quote
 from multiway.data.matching import positions
-from multiway.data.options import VolumeOptions
+from multiway.data.options import TargetKind, VolumeOptions
 from multiway.data.samples import Samples
 from multiway.data.sources.bytes import within
 from multiway.data.sources.cells import parse_cells
-from multiway.data.sources.scans.arrays import Arrays, is_medmnist, read_medmnist
+from multiway.data.sources.scans.arrays import CASES_PER_CLASS, Arrays, is_medmnist, read_medmnist
 from multiway.data.sources.scans.bodies import Room
 from multiway.data.sources.scans.cases import SAME_SIZE, Cases, ScanFiles, Scans, scan_cases
 from multiway.data.sources.scans.grids import header_after_preparing, list_differences
 from multiway.data.sources.scans.listing import ScanEntry, case_names, label_names, list_entries
 from multiway.data.sources.scans.reading import read_header, read_volume
 from multiway.data.sources.scans.volume import Volume, VolumeHeader, millimetres, sizes_in_words
-from multiway.data.targets import in_order, name_truths, note_spellings
+from multiway.data.targets import are_classes, in_order, name_truths, note_spellings
 from multiway.errors import DataError, Fix, MultiwayError
 
 Source = str | Path | Arrays | Cases
@@ -116,17 +117,17 @@ def read_cases(
 def _list_cases(path: Path, options: VolumeOptions, failures: Failures | None, labelled: bool) -> Cases:
     """Cases of what is listed: labels, patients and splits, by which no file is opened."""
     entries = list_entries(path, options, failures, labelled)
-    where, classes = quote(path.name, 80), tuple[str, ...]()
-    labels = patients = None
+    where = quote(path.name, 80)
+    names = labels = classes = patients = None
     with keep_errors(failures):
-        labels, classes = _read_labels(entries, where)
+        names = label_names(path) if path.suffix.lower() == ".json" else None
+        labels, classes = _read_labels(entries, where, options.kind if names is None else "classes")
     with keep_errors(failures):
         bare = [entry for entry in entries if entry.patient is None]
         if 0 < len(bare) < len(entries):
             raise DataError(f"{bare[0].place}: a patient is needed for every case, or for none. Fill it in.")
         patients = None if bare else tuple(str(entry.patient) for entry in entries)
-    names = label_names(path) if path.suffix.lower() == ".json" else None
-    if names is not None and labels is not None:
+    if names is not None and classes is not None:
         classes = tuple(
             names[int(name)] if name.isdecimal() and name == str(int(name)) and int(name) < len(names) else name
             for name in classes
@@ -170,25 +171,30 @@ def check_listed(cases: Cases, findings: Findings) -> None:
     findings.take_all("source", failures)
 
 
-def _read_labels(entries: Sequence[ScanEntry], where: str) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
-    """Labels as positions in the classes, as tables have them: 01 and 1 are two, and truth values have one name."""
+def _read_labels(
+    entries: Sequence[ScanEntry], where: str, kind: TargetKind
+) -> tuple[NDArray[Any] | None, tuple[str, ...] | None]:
+    """Labels as numbers, or as positions in classes, as tables have them: 01 and 1 are two, truths have one name."""
     if all(entry.label is None for entry in entries):
-        return None, ()
+        return None, None
     missing = next((entry for entry in entries if entry.label is None), None)
     if missing is not None:
         raise DataError(f"{missing.place}: a label is needed in every row, or in none. Fill it in, or drop the row.")
     given = name_truths(pd.Series([entry.label for entry in entries], dtype=object))
     values, bad, _ = parse_cells(given)
-    odd = np.flatnonzero(values != np.round(values))
-    if len(odd) and not bad.any():
-        rule = f"a label is a word or a whole number. Got {given[odd[0]]}. Regression on scans is not there"
-        raise DataError(f"{entries[odd[0]].place}: {rule}: give classes, such as ranges of the number.")
+    if not are_classes(kind, None if bad.any() else values, CASES_PER_CLASS):
+        if bad.any():
+            row = int(np.flatnonzero(bad)[0])
+            raise DataError(f"{entries[row].place}: a number is needed. Got '{quote(given[row])}'. Correct it.")
+        return values, None
     classes = in_order(given.unique())
     if len(classes) > max(50, len(given) // 2):
         raise DataError(
             f"{where}: {len(classes)} different labels for {len(given)} cases are no classes: {list_some(classes, 4)}. "
             f"Name another column (",
             Fix("read.label", like="NAME"),
+            "), or set kind if they are numbers (",
+            Fix("read.kind", "number"),
             ").",
         )
     return positions(tuple(given), classes), classes

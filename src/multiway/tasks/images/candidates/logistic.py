@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from multiway.models.baselines import PooledLogistic, fit_logistic, rows_of
+from multiway.models.baselines import PooledLinear, fit_logistic, rows_of
 from multiway.tasks.declarations import Fitted
 from multiway.tasks.sample_candidate import Lesson, Pooled
 
@@ -13,7 +13,7 @@ FITTED, PENALTIES, AT_ONCE = 20_000, (1e-1, 1e-3), 1024
 class PooledPixels(Pooled):
     """Logistic regression on means of blocks of pixels, of some images."""
 
-    def fit(self, model: PooledLogistic, training: Lesson, validation: Lesson) -> Fitted:
+    def fit(self, model: PooledLinear, training: Lesson, validation: Lesson) -> Fitted:
         """Fit; validation chooses the penalty."""
         images = training.samples
         some = images.take(np.unique(np.linspace(0, len(images) - 1, FITTED).astype(np.int64)))

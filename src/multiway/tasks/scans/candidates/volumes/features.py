@@ -1,7 +1,7 @@
-"""Logistic regression on brightness, shape and texture."""
+"""Logistic or ridge regression on brightness, shape and texture."""
 
 from multiway import ops
-from multiway.models.baselines import Linear, OnVolumeFeatures, fit_logistic
+from multiway.models.baselines import Linear, OnVolumeFeatures, fit_linear
 from multiway.tasks.candidate import LINEAR
 from multiway.tasks.declarations import Fitted
 from multiway.tasks.sample_candidate import Basis, Lesson, SampleCandidate
@@ -9,18 +9,18 @@ from multiway.tasks.scans.networks import feature_rows
 
 
 class VolumeFeatures(SampleCandidate[OnVolumeFeatures[Linear]]):
-    """Logistic regression on brightness, shape and texture."""
+    """Logistic or ridge regression on brightness, shape and texture."""
 
     name, words, cost, rank = "features", "regression on features", 1.5, LINEAR
 
     def build(self, basis: Basis) -> OnVolumeFeatures[Linear]:
         """Weights of zero for each feature of each channel."""
-        return OnVolumeFeatures(Linear(ops.VOLUME_FEATURES * basis.state.channels, len(basis.state.classes)))
+        return OnVolumeFeatures(Linear(ops.VOLUME_FEATURES * basis.state.channels, basis.state.num_outputs))
 
     def fit(self, model: OnVolumeFeatures[Linear], training: Lesson, validation: Lesson) -> Fitted:
         """Fit; validation chooses the penalty."""
         rows, held = (feature_rows(model, part) for part in (training, validation))
-        return fit_logistic(model.model, *rows, *held, training.penalties())
+        return fit_linear(model.model, *rows, *held, training.penalties())
 
 
 CANDIDATE = VolumeFeatures()

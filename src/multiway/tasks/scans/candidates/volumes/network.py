@@ -13,7 +13,7 @@ from multiway.tasks.sample_candidate import Basis, TargetNetwork
 from multiway.tasks.scans.encode import VolumeState
 from multiway.tasks.scans.networks import VolumeLoss, auc_score
 from multiway.training import Objective, TrainingConfig
-from multiway.training.losses import class_weights
+from multiway.training.losses import TargetLoss
 
 
 class VolumeNetwork(TargetNetwork):
@@ -27,15 +27,14 @@ class VolumeNetwork(TargetNetwork):
         return network
 
     def objective(self, run: Run, training: Samples[Any]) -> Objective:
-        """Cross-entropy of volumes that are changed at random."""
-        how = self.options(run.config)
-        return VolumeLoss(run.config, class_weights(training.truth, len(run.state.classes), how), how.label_smoothing)
+        """The loss of a target, on volumes that are changed at random."""
+        return VolumeLoss(run.config, TargetLoss(self.options(run.config), run.state.classes, training.truth))
 
     def validation(
         self, run: Run, validation: Samples[Any]
     ) -> tuple[Objective | None, Callable[[nn.Module], float] | None]:
-        """AUC, where validation has every class."""
-        return None, auc_score(validation, len(run.state.classes), run.config)
+        """AUC of classes, where validation has every one."""
+        return None, auc_score(run, validation)
 
 
 class Classifier(VolumeNetwork):
@@ -62,7 +61,7 @@ class Classifier(VolumeNetwork):
 
 def sizes_of(state: VolumeState) -> dict[str, Sizes]:
     """Fields of a network on these volumes."""
-    return {"sizes": state.sizes, "in_channels": state.channels, "num_classes": len(state.classes)}
+    return {"sizes": state.sizes, "in_channels": state.channels, "num_classes": state.num_outputs}
 
 
 CANDIDATE = VolumeNetwork()
