@@ -24,7 +24,7 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 73_396,
+    "lines": 73_398,
     "functions": 4_791,
     "files with one reader": 24,
     "participle names": 48,
