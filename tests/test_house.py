@@ -24,9 +24,9 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 72_703,
-    "functions": 4_743,
-    "files with one reader": 23,
+    "lines": 73_359,
+    "functions": 4_789,
+    "files with one reader": 24,
     "participle names": 48,
     "formatter switched off": 2,
 }

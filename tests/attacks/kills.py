@@ -55,12 +55,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m attacks.kills", description=__doc__)
     parser.add_argument("--folder", type=Path, required=True, help="empty folder to work in")
     parser.add_argument("--count", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=0, help="other instants")
     parser.add_argument("--tasks", nargs="*", default=TASKS, choices=TASKS)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after this time")
     parser.add_argument("--many", action="store_true", help="only commands that write many files")
     parser.add_argument("--out", type=Path, help="append the summary as a JSON line")
     chosen = parser.parse_args()
-    row = measure(chosen.folder, chosen.count, chosen.tasks, chosen.seconds, many=chosen.many)
+    row = measure(chosen.folder, chosen.count, chosen.tasks, chosen.seconds, many=chosen.many, seed=chosen.seed)
     print(json.dumps(row))
     if chosen.out:
         with chosen.out.open("a") as file:
@@ -69,7 +70,7 @@ def main() -> None:
 
 
 def measure(
-    folder: Path, count: int, tasks: list[str], seconds: float = float("inf"), *, many: bool = False
+    folder: Path, count: int, tasks: list[str], seconds: float = float("inf"), *, many: bool = False, seed: int = 0
 ) -> dict[str, Any]:
     """Kill commands in turn, half of them inside a save; each that goes wrong is a line on stderr."""
     torch.set_num_threads(1)
@@ -78,7 +79,7 @@ def measure(
     commands = [command for task in made for command in commands_of(task, folder / "result", many)]
     counts: collections.Counter[str] = collections.Counter()
     start = time.monotonic()
-    number = 0
+    number = 1000 * seed
     while counts["kills"] < count and time.monotonic() - start < seconds:
         command = commands[number % len(commands)]
         counts += one_kill(command, number)
@@ -91,6 +92,7 @@ def measure(
         "commands": len(commands),
         "by_command": {name: counts[name] for name in dict.fromkeys(command.name for command in commands)},
         "tasks": tasks,
+        "seed": seed,
         "seconds": round(time.monotonic() - start, 1),
         **origin(),
     }

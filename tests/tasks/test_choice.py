@@ -122,6 +122,26 @@ def test_no_blend_of_candidates_whose_errors_are_the_same():
     assert choose(Evidence.from_squares(same, truth)).name == "logistic"
 
 
+def test_who_is_far_behind_and_of_no_use_to_a_blend_is_measured_no_further():
+    rng = np.random.default_rng(3)
+    truth = rng.normal(size=200)
+    near, other = truth + rng.normal(0, 0.5, 200), truth + rng.normal(0, 0.5, 200)
+    outputs = {
+        "near": near,
+        "other": other,
+        "far but apart": truth + rng.normal(0, 0.9, 200),  # far behind, and its own errors help a blend
+        "far": near + 1.5 * (near - truth),  # errors of another, and larger: nothing for a blend
+    }
+    evidence = Evidence.from_squares({name: each[:, None] for name, each in outputs.items()}, truth[:, None])
+    losses = {name: (each - truth) ** 2 for name, each in outputs.items()}
+    for name, gap in {"far but apart": True, "far": True, "other": False}.items():
+        above = losses[name] - losses["near"]
+        assert (above.mean() > 3 * above.std(ddof=1) / np.sqrt(200)) == gap
+    assert choice.far_behind(evidence) == ["far"]
+    few = Evidence.from_squares({name: each[:9, None] for name, each in outputs.items()}, truth[:9, None])
+    assert choice.far_behind(few) == []
+
+
 def test_losses_and_products_by_loops():
     outputs, truth = planted()
     evidence = Evidence.from_squares(outputs, truth)

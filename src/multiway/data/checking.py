@@ -228,6 +228,12 @@ def _is_odd(value: float) -> bool:
     return abs(value) >= FILL or is_end or (len(digits) > 1 and len(set(digits)) == 1 and digits[0] in "6789")
 
 
+def _lowest(values: NDArray[Any]) -> tuple[float, NDArray[Any]]:
+    """The lowest number of a column, and the others; NaN where there is none."""
+    known = values[np.isfinite(values)]
+    return (float(known.min()), known[known > known.min()]) if len(known) else (math.nan, known)
+
+
 def zeros_of(values: NDArray[np.float64]) -> int:
     """How often a number is 0 where none of the others is near it; 0 where one is, or none."""
     others = values[np.isfinite(values) & (values != 0)]
@@ -249,12 +255,18 @@ def judge_marks(
     columns: Names and values; parts of one may come one by one.
     """
     severity: Severity = "error" if named is None else "warning"
-    found = collections.defaultdict[float, collections.Counter[str]](collections.Counter)
+    found, lone = (collections.defaultdict[float, collections.Counter[str]](collections.Counter) for _ in range(2))
     for name, values in columns:
         for value, rows in marks_of(values).items():
             found[value][name] += len(rows)
+        least, others = _lowest(values)
+        if least < 0 and _is_odd(least) and (not len(others) or others.min() - least > np.ptp(others)):
+            lone[least][name] += int((values == least).sum())
         if count := zeros_of(values):
             found[0.0][name] += count
+    for value, counts in lone.items():  # once in a column, and elsewhere too
+        if len(counts) > 1:
+            found[value] |= counts
     apart = [int(value) if value.is_integer() else value for value in sorted(found) if value] or [0]
     fix: Message = (
         f"If {'they mean' if len(apart) > 1 else 'it means'} missing, name {'all' if len(apart) > 1 else 'it'} (",

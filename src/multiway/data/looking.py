@@ -18,13 +18,7 @@ from multiway.data.options import FileOptions, ReadOptions
 from multiway.data.sources.cells import FEW_ROWS, Kind
 from multiway.data.sources.columns import RawTable, column_of_times, parse_times, usual_column
 from multiway.data.sources.frames import source_name
-from multiway.data.sources.layouts import (
-    columns_by_number,
-    times_of_header,
-    with_joined_times,
-    with_months_in_rows,
-    with_names_below,
-)
+from multiway.data.sources.layouts import as_series, columns_by_number, times_of_header
 from multiway.data.sources.parquet import holds_parts
 from multiway.data.sources.spelling import are_spelled
 from multiway.data.sources.tables import load_table
@@ -229,8 +223,7 @@ def _look(source: object) -> Look | None:
         raw = load_table(source, FileOptions(), findings)
     except (DataError, Unreadable):
         return None
-    table = with_joined_times(with_months_in_rows(raw, None, findings), None, FileOptions(), findings)
-    table = with_names_below(table, findings)
+    table = as_series(raw, None, FileOptions(), findings)
     time = column_of_times(table)
     repeats, is_long = (False, False) if time is None else _repeats(table, time)
     columns = {name: raw.columns[name] for name in raw.names}

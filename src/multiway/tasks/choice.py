@@ -18,6 +18,8 @@ from multiway.tasks.options import AUTO
 FOLDS, FEWEST = 5, 10
 """Parts that the weights of a blend are tried on in turn, and clusters below which neither a blend nor a constant is
 taken for as good as the best; nor is a candidate that has a loss of fewer cases than others."""
+BEHIND = 3.0
+"""Standard errors above the best, beyond which a candidate is measured no further."""
 Floats = NDArray[np.float64]
 COMPLEMENT = "1 - "
 """Begins the name of a loss that is one minus a score; a reason says the score."""
@@ -149,6 +151,17 @@ def choose(evidence: Evidence, ranks: Mapping[str, int], *, answer: str = AUTO) 
     return trial.choice_of(name, trial.why(name))
 
 
+def far_behind(evidence: Evidence) -> list[str]:
+    """Candidates above the best by three standard errors that a blend of all has no weight for."""
+    trial = _Trial(evidence, {})
+    products = trial.products()
+    if products is None:
+        return []
+    behind = {name for name in trial.whole if trial.above(name, trial.best) > BEHIND * trial.error(name, trial.best)}
+    weights = few_weights(products.mean(0))
+    return [name for name, weight in zip(trial.whole, weights, strict=True) if name in behind and not weight]
+
+
 class _Trial:
     """Candidates, compared in pairs on the cases that both have a loss of."""
 
@@ -204,13 +217,19 @@ class _Trial:
         known = self.count(np.isfinite(self.losses[constant])) >= FEWEST and not self.evidence.is_rare
         return known and all(self.above(constant, each) <= self.error(constant, each) for each in self.names)
 
-    def blend(self) -> dict[str, float] | None:
-        """Weights of a blend that is better than the best candidate by more than one standard error."""
+    def products(self) -> Floats | None:
+        """Those of the candidates that are measured on all cases; None where these are too few for a blend."""
         cases = np.isfinite(self.losses[self.whole[0]])
         if self.evidence.products is None or len(self.whole) < 2 or self.count(cases) < FEWEST:
             return None
         places = [list(self.evidence.losses).index(name) for name in self.whole]
-        products = self.evidence.products[cases][:, places][:, :, places]
+        return self.evidence.products[cases][:, places][:, :, places]
+
+    def blend(self) -> dict[str, float] | None:
+        """Weights of a blend that is better than the best candidate by more than one standard error."""
+        cases, products = np.isfinite(self.losses[self.whole[0]]), self.products()
+        if products is None:
+            return None
         losses = np.full(len(cases), np.nan)
         losses[cases] = _out_of_fold(products, self.clusters[cases])
         self.losses[BLEND], self.means[BLEND] = losses, float(np.nanmean(losses))

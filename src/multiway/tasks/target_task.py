@@ -20,7 +20,7 @@ from multiway.data.splitting import check_splits, folds
 from multiway.errors import MultiwayError
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer, join_own_columns, words_on_units, write_answer
-from multiway.tasks.choice import Evidence
+from multiway.tasks.choice import Evidence, far_behind
 from multiway.tasks.declarations import Encoding
 from multiway.tasks.protocol import NETWORK, SPLITS, Context, State, Task, choose_by
 from multiway.tasks.run import Models, Run
@@ -211,7 +211,7 @@ def measure_targets(run: Run, prepared: Prepared[Any, Any], *, refit: bool = Tru
     """Losses of every model on validation, or out of folds where that is small.
 
     A network is fitted on as many folds as it can be soon, and compared on these; where they are too few, on the
-    validation samples.
+    validation samples. A candidate that falls far behind is fitted on no further fold.
     """
     held, weights = prepared.rows("validation"), prepared.encoded.weights
     names = names_that_may_answer(run)
@@ -226,16 +226,21 @@ def measure_targets(run: Run, prepared: Prepared[Any, Any], *, refit: bool = Tru
     samples = prepared.raw.take(known)
     whole = {name: _spread(values, np.searchsorted(known, held), len(known)) for name, values in outputs.items()}
     whole |= {name: np.full_like(whole[name], np.nan) for name in counts}
+    word = "folds" if samples.times is None else "rolling folds"
+    partly = f"{counts[NETWORK]} {word}" if NETWORK in counts else "validation"
+    done = np.zeros(0, np.int64)
     try:
         for fold, names in fit_folds(run, samples, counts, len(held) / len(known)):
             part, rows = fold.prepared.part("test"), fold.prepared.rows("test")
             for name in names:
                 whole[name][rows] = finite(run.task.outputs(fold, name, part))
+            done = np.append(done, rows)
+            seen = {name: whole[name][done] for name in names}
+            so_far = losses_of_squares(run, samples.take(done), seen, _some(weights, known[done]))
+            counts |= dict.fromkeys(far_behind(so_far), 0)
     except MultiwayError as error:  # a fold of few samples may lack what a model needs
         run.facts["notes"] = [*run.facts["notes"], f"Validation alone chose the answer, as a fold failed: {error}"]
         return evidence
-    word = "folds" if samples.times is None else "rolling folds"
-    partly = f"{counts[NETWORK]} {word}" if NETWORK in counts else "validation"
     named = {"measured": f"{FOLDS} {word}", "partly": partly}
     return losses_of_squares(run, samples, whole, _some(weights, known), **named)
 

@@ -16,7 +16,8 @@ from multiway.data.options import FileOptions, compose
 from multiway.data.samples import SPELLINGS, SPLIT_OF, SPLITS, Samples
 from multiway.data.sources.bytes import BROKEN, bytes_of, first_bytes, unpack_bytes
 from multiway.data.sources.frames import source_name
-from multiway.data.sources.tables import load_texts_table, objects_of
+from multiway.data.sources.json_files import objects_of
+from multiway.data.sources.tables import load_texts_table
 from multiway.data.sources.text import characters, check_nul
 from multiway.errors import DataError, Fix
 from multiway.tasks.kind import SampleKind

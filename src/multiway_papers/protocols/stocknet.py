@@ -15,7 +15,7 @@ import pandas as pd
 
 from multiway.data.findings import Findings, Place, quote
 from multiway.data.sources.cells import sound_text
-from multiway.data.sources.tables import read_lines
+from multiway.data.sources.json_files import read_lines
 from multiway.errors import DataError
 from multiway.files import write_with
 from multiway_papers.stocks.config import PUBLISHED, StockOptions

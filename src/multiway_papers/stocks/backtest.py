@@ -1,6 +1,7 @@
 """What trading by the predictions would have returned, compared with holding every ticker and with random rankings."""
 
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -8,16 +9,23 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from multiway import files
 from multiway.config import Plain
+from multiway.data.findings import list_some
+from multiway.data.looking import read_frame
+from multiway.data.options import ReadOptions
 from multiway.data.writing import check_target, write_table
 from multiway.errors import ConfigError, DataError
 from multiway.metrics.resampling import intervals
 from multiway.tasks.answers import Answer
-from multiway.tasks.protocol import Row
+from multiway.tasks.lifecycle import fit, make
+from multiway.tasks.options import AUTO
+from multiway.tasks.protocol import Context, Row
 from multiway.tasks.run import Run
 from multiway_papers.stocks.answers import market_for
 from multiway_papers.stocks.encode import PreparedStocks, StockInputs
 from multiway_papers.stocks.network import Scored, answer_chances
+from multiway_papers.stocks.options import find_column
 from multiway_papers.stocks.panel import CLOSE, OPEN
 from multiway_papers.stocks.portfolio import (
     CALENDAR_YEAR,
@@ -49,6 +57,9 @@ MADE = {
 }
 BLOCK = 5
 """Neighbouring days that the interval of the rank IC draws together."""
+MARKET = "market"
+"""Of `neutral`: all tickers are one sector."""
+USUAL_SECTORS = ("sector", "gicssector", "industry", "group")
 LEFT_OUT = "borrowing, slippage and limits of size are left out"
 INDEPENDENT = "its standard error takes the days as independent"
 
@@ -66,6 +77,8 @@ class Backtest:
     top: Share at either end of the ranking; None for above and below one half.
     cost_bps: Cost of a trade, in hundredths of a percent of its value.
     entry: Whether it is bought at the close before a day or at its open.
+    sectors: In how many sectors as much is bought as is sold short; 0 where nothing says so.
+    listed: Tickers, and how many of them end before the last day.
     """
 
     days: NDArray[np.datetime64]
@@ -78,6 +91,8 @@ class Backtest:
     cost_bps: float
     days_per_year: int
     entry: Entry
+    sectors: int
+    listed: tuple[int, int]
 
     @property
     def beaten(self) -> float:
@@ -148,10 +163,14 @@ class Backtest:
             rule = f"the highest {top:.0%} of the ranking are bought, the lowest {top:.0%} sold short"
         tickers = f"{long:.0f} and {short:.0f} tickers a day on average"
         costs = f"Each trade costs {self.cost_bps:g} basis points of its value"
+        (count, ended), parts = self.listed, "the market" if self.sectors == 1 else f"each of {self.sectors} sectors"
+        neutral = f"In {parts} as much is bought as is sold short, or nothing where one side has no ticker."
         return [
             f"Half the capital is long and half short in equal parts ({rule}; {tickers}), {HELD[self.entry]}.",
             f"{costs}, and {MADE[self.entry]}; {LEFT_OUT}.",
+            *([neutral] if self.sectors else []),
             f"The Sharpe ratio is annualised with {self.days_per_year} days; {INDEPENDENT}.",
+            f"{ended} of {count} tickers end before the last day: without those that vanished, a past looks too good.",
         ]
 
 
@@ -163,6 +182,7 @@ def backtest_stocks(
     draws: int = DRAWS,
     seed: int = 0,
     entry: Entry = "close",
+    sectors: Mapping[str, str] | None = None,
 ) -> Backtest:
     """Trade by the predictions of one model, held to the close of each date from the close before it, or from its open.
 
@@ -173,12 +193,15 @@ def backtest_stocks(
     `predictions` has a row per ticker and date: date, ticker, p_up and movement. `top` is the share at either end of
     the ranking; without it, above and below one half. A trade costs `cost_bps` hundredths of a percent of its value.
     `draws` random rankings are compared. An `entry` at the open takes the column intraday, the movement from there to
-    the close, at which all is sold.
+    the close, at which all is sold. With `sectors`, by ticker, as much of each is bought as is sold short.
     """
     check_settings(top, cost_bps, draws)
-    days, p_up, moved, returns = _tables(predictions, "movement" if entry == "close" else "intraday")
-    cost, weights, overnight = cost_bps / 10_000, long_short_weights(p_up, top), entry == "close"
-    chance = random_rankings(p_up, returns, top=top, cost=cost, draws=draws, seed=seed, overnight=overnight)
+    days, tickers, (p_up, moved, returns) = _tables(predictions, "movement" if entry == "close" else "intraday")
+    codes = None if sectors is None else _codes(tickers, sectors)
+    cost, weights, overnight = cost_bps / 10_000, long_short_weights(p_up, top, codes), entry == "close"
+    chance = random_rankings(
+        p_up, returns, top=top, cost=cost, draws=draws, seed=seed, overnight=overnight, sectors=codes
+    )
     return Backtest(
         days=days,
         track=trade(weights, returns, cost, overnight=overnight),
@@ -189,6 +212,8 @@ def backtest_stocks(
         entry=entry,
         cost_bps=cost_bps,
         tickers=(float((weights > 0).sum(axis=1).mean()), float((weights < 0).sum(axis=1).mean())),
+        sectors=0 if codes is None else len(np.unique(codes)),
+        listed=(len(tickers), int(np.isnan(moved[-1]).sum())),
         days_per_year=YEAR if bool(np.is_busday(days).all()) else CALENDAR_YEAR,
     )
 
@@ -202,8 +227,16 @@ def check_settings(top: float | None, cost_bps: float, draws: int = DRAWS) -> No
         raise ConfigError(f"backtest: compare with at least one random ranking. Got draws={draws}.")
 
 
-def _tables(predictions: pd.DataFrame, traded: str) -> tuple[NDArray[np.datetime64], Floats, Floats, Floats]:
-    """Days, probabilities, movements, and what a trade of the day returns; without that nothing is tradable."""
+def _codes(tickers: list[str], sectors: Mapping[str, str]) -> NDArray[np.int64]:
+    """A number for the sector of each ticker."""
+    absent = [ticker for ticker in tickers if ticker not in sectors]
+    if absent:
+        raise DataError(f"backtest: neutral needs the sector of every ticker. Got none of {list_some(absent)}; add it.")
+    return np.unique([sectors[ticker] for ticker in tickers], return_inverse=True)[1]
+
+
+def _tables(predictions: pd.DataFrame, traded: str) -> tuple[NDArray[np.datetime64], list[str], list[Floats]]:
+    """Days, tickers, and probabilities, movements and what a trade returns; without that nothing is tradable."""
     known = predictions.dropna(subset=["p_up", "movement", traded])
     if known.empty:
         raise DataError("backtest: no prediction has a movement to hold it for. Predict days whose close is known.")
@@ -214,24 +247,65 @@ def _tables(predictions: pd.DataFrame, traded: str) -> tuple[NDArray[np.datetime
     names = ("p_up", "movement", traded)
     tables = [known.pivot(index="date", columns="ticker", values=name) for name in names]
     days = pd.to_datetime(tables[0].index).to_numpy().astype("datetime64[D]")
-    p_up, moved, returns = (table.to_numpy(float) for table in tables)
-    return days, p_up, moved, returns
+    return days, list(tables[0].columns), [table.to_numpy(float) for table in tables]
 
 
 def backtest_run(run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
     """Trade the test days by a run, on later prices if given; the returns day by day are written to `out`.
 
-    options: `top`, `cost_bps` and `entry`, see `backtest_stocks`.
+    options: `top`, `cost_bps` and `entry`, see `backtest_stocks`; `neutral`, `market` or a table of sectors; and
+    `refit`, after how many days all is trained anew.
     """
     check_target(out)
     settings = {"top": options.get("top"), "cost_bps": options.get("cost_bps", COST_BPS)}
     check_settings(**settings)
-    entry = options.get("entry", "close")
-    traded = backtest_stocks(tradable_predictions(run, data), **settings, entry=entry)
+    neutral, every = options.get("neutral"), options.get("refit")
+    known = None if neutral is None or neutral == MARKET else read_sectors(neutral)
+    predictions = tradable_predictions(run, data) if every is None else walk_forward(run, data, every)
+    sectors = dict.fromkeys(predictions["ticker"], MARKET) if neutral == MARKET else known
+    traded = backtest_stocks(predictions, **settings, entry=options.get("entry", "close"), sectors=sectors)
     if out is not None:
         write_table(traded.frame(), out)
-    notes = [traded.sentence(), traded.ranking(), *traded.assumptions(), *evening_texts(run), WORDS]
+    anew = [] if every is None else [f"All was trained anew before every {every} test days, on the days before them."]
+    notes = [traded.sentence(), traded.ranking(), *traded.assumptions(), *anew, *evening_texts(run), WORDS]
     return Answer(frame=pd.DataFrame(traded.table()), files=() if out is None else (out,), notes=notes)
+
+
+def read_sectors(path: str) -> dict[str, str]:
+    """The sector of each ticker, by a table of both."""
+    files.add_input(path)
+    frame = read_frame(path, ReadOptions()).astype(str)
+    ticker = find_column(frame.columns, "ticker")
+    sector = next((name for name in frame if str(name).lower().replace(" ", "") in USUAL_SECTORS), None)
+    if ticker is None or sector is None:
+        names = list_some(list(frame.columns))
+        raise DataError(f"{path}: a table of sectors has the columns ticker and sector. Got {names}; name them so.")
+    return dict(zip(frame[ticker], frame[sector], strict=True))
+
+
+def walk_forward(run: Run, data: str | None, every: int) -> pd.DataFrame:
+    """`tradable_predictions`, each `every` test days by models that were trained on the days before them.
+
+    As many days before these validate as in the run. The model that answered answers; a blend chooses anew.
+    """
+    protocol = run.state.protocol(run.config.protocol)
+    if protocol.rules is not None:
+        raise ConfigError(f"backtest: refit needs the protocol chronological. Got a run of {protocol.name}; train so.")
+    source = market_for(run, data)
+    prepared = run.task.prepare(run.config.replace(protocol=protocol.replace(down=0.0, up=0.0)), source, run.state)
+    days, tested = prepared.raw.inputs.target_days, prepared.rows("test")
+    before, answer = len(prepared.rows("validation")), run.answer.name
+    found = []
+    for start in range(0, len(tested), every):
+        block = tested[start : start + every]
+        first, last = days[block[0]], days[block[-1]]
+        config = run.config.replace(
+            protocol=protocol.replace(borders=(str(days[block[0] - before]), str(first))),
+            answer=answer if answer in run.models else AUTO,
+        )
+        frame = _tradable(fit(make(run.task, config, source), Context()), source)
+        found.append(frame[frame["date"].between(str(first), str(last))])
+    return pd.concat(found, ignore_index=True)
 
 
 def evening_texts(run: Run) -> list[str]:

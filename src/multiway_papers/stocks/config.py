@@ -12,7 +12,7 @@ from multiway.config import Config, Flag, Plain
 from multiway.data.options import Budget, EncoderOptions, Shares, ValidationShare
 from multiway.lazy import load_extensions
 from multiway.tasks.candidate import baseline_of
-from multiway.tasks.options import NetworkConfig, Sizes, starting_from
+from multiway.tasks.options import NetworkConfig, Sizes, read_every, starting_from
 from multiway.tasks.settings import TaskSettings
 from multiway.training.config import TrainingConfig
 
@@ -382,6 +382,14 @@ class Backtest(Config):
     entry: Annotated[
         Literal["close", "open"] | None,
         Flag("Buy at the close before each day, or at its open and sell at its close; close if not given."),
+    ] = None
+    neutral: Annotated[
+        str | None,
+        Flag("Buy as much as is sold short each day: market, or a table of tickers and sectors, then in each sector."),
+    ] = None
+    refit: Annotated[
+        int | None,
+        Flag("every=N trains anew before every N-th test day, on the days before it.", read=read_every),
     ] = None
 
 

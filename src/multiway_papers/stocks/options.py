@@ -18,7 +18,8 @@ from multiway.data.findings import Findings, Place, list_some, quote
 from multiway.data.options import ReadOptions
 from multiway.data.sources.cells import as_text
 from multiway.data.sources.columns import RawTable
-from multiway.data.sources.tables import column_names, is_line_file, load_table
+from multiway.data.sources.json_files import is_line_file
+from multiway.data.sources.tables import column_names, load_table
 from multiway.errors import ConfigError, Fix, closest
 from multiway.lazy import is_installed, load_extensions, load_extra
 from multiway_papers.stocks.config import StockOptions

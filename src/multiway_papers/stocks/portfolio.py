@@ -33,8 +33,11 @@ class Track:
         return np.asarray(np.cumprod(1 + self.net, axis=0))
 
 
-def long_short_weights(p_up: Floats, top: float | None = None) -> Floats:
+def long_short_weights(p_up: Floats, top: float | None = None, sectors: NDArray[np.int64] | None = None) -> Floats:
     """Half the capital bought in equal parts, half sold short; along the last axis, NaN is not tradable.
+
+    `sectors`, a number for each ticker, part the capital by how many of their tickers are tradable, and each is traded
+    alone. As much of a sector is bought as is sold short; one without both sides holds nothing.
 
     Without `top`, every ticker above one half is bought and every one below is sold short; a side without a ticker
     stays empty. With it, that share at either end of the ranking, at least one ticker each. Tickers with equal
@@ -42,6 +45,15 @@ def long_short_weights(p_up: Floats, top: float | None = None) -> Floats:
     """
     if top is not None and not 0 < top <= 0.5:
         raise ConfigError(f"backtest: the share at either end must be above 0 and at most 0.5. Got top={top:g}.")
+    if sectors is not None:
+        weights = np.zeros_like(p_up)
+        for sector in np.unique(sectors):
+            own = np.where(sectors == sector, p_up, np.nan)
+            held = long_short_weights(own, top)
+            is_neutral = (held > 0).any(axis=-1, keepdims=True) & (held < 0).any(axis=-1, keepdims=True)
+            count, every = (np.isfinite(values).sum(axis=-1, keepdims=True) for values in (own, p_up))
+            weights += np.where(is_neutral, count / np.maximum(every, 1), 0.0) * held
+        return weights
     if top is None:
         long, short = (p_up > 0.5).astype(float), (p_up < 0.5).astype(float)
     else:
@@ -99,7 +111,15 @@ def buy_and_hold(returns: Floats, *, cost: float) -> Track:
 
 
 def random_rankings(
-    p_up: Floats, returns: Floats, *, top: float | None, cost: float, draws: int, seed: int, overnight: bool = True
+    p_up: Floats,
+    returns: Floats,
+    *,
+    top: float | None,
+    cost: float,
+    draws: int,
+    seed: int,
+    overnight: bool = True,
+    sectors: NDArray[np.int64] | None = None,
 ) -> Track:
     """The same trading with the tickers' columns of probabilities exchanged at random, `(days, draws)`.
 
@@ -113,7 +133,7 @@ def random_rankings(
         tradable = np.isfinite(values)
         middle = np.median(values[tradable]) if tradable.any() else np.nan
         borrowed = np.where(tradable, values, middle)[orders]
-        return long_short_weights(np.where(tradable, borrowed, np.nan), top)
+        return long_short_weights(np.where(tradable, borrowed, np.nan), top, sectors)
 
     return trade(map(weights, p_up), returns, cost, overnight=overnight)
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from multiway.data.findings import Finding, Findings, Unreadable, list_some, quote, soundly
 from multiway.data.sources.bytes import within
 from multiway.data.sources.frames import pair_of, source_name
-from multiway.data.sources.tables import ENDINGS, column_names
+from multiway.data.sources.json_files import ENDINGS
+from multiway.data.sources.tables import column_names
 from multiway.errors import DataError, Fix
 from multiway_papers.stocks.config import NO_TEXTS, StockOptions
 from multiway_papers.stocks.headers import has_two_headers

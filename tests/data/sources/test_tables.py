@@ -375,7 +375,7 @@ def test_blanks_around_keys_of_objects_are_no_part_of_names(keys, names, tmp_pat
     path = tmp_path / "a.jsonl"
     path.write_text(f'{{"{keys[0]}": 1, "{keys[1]}": 2}}\n' * 2)
     read = tables.load_table(path, ReadOptions(), Findings("a"))
-    assert list(read.names) == names == tables.names_of_line(path)
+    assert list(read.names) == names == tables.names_of_json(path)
 
 
 def test_a_sheet_without_end_has_no_names(tmp_path):

@@ -60,6 +60,8 @@ def test_grids_have_the_axes_of_the_image():
     [
         ("cnn-none", 64_858),
         ("cnn-between", 66_458),
+        ("cnn-head-nd", 20_252),
+        ("cnn-head-dense", 60_554),
         ("mlp-nd", 11_098),
         ("mlp-matched", 11_350),
         ("mlp-dense", 118_282),

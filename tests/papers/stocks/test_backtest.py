@@ -86,6 +86,36 @@ def test_half_is_long_and_half_short_whatever_the_day_offers():
     assert alone == pytest.approx(np.array([[0.25, 0.25, 0.0]]))
 
 
+@pytest.mark.parametrize("top", [None, 0.4])
+def test_each_sector_is_traded_alone_by_its_share_of_the_tickers(top):
+    p_up, _ = draw(5)
+    sectors = np.array([0, 1, 0, 2, 1, 1, 0])  # ticker 3 is alone and has one side only
+    weights = long_short_weights(p_up, top, sectors)
+    expected = np.zeros_like(p_up)
+    for day in range(DAYS):
+        for sector in range(3):
+            own = np.flatnonzero((sectors == sector) & np.isfinite(p_up[day]))
+            held = long_short_weights(p_up[day, own], top) if len(own) else np.zeros(0)
+            if (held > 0).any() and (held < 0).any():
+                expected[day, own] = held * len(own) / np.isfinite(p_up[day]).sum()
+    np.testing.assert_allclose(weights, expected, atol=SUMS64)
+    for sector in range(3):
+        np.testing.assert_allclose(weights[:, sectors == sector].sum(1), 0, atol=SUMS64)
+    assert (weights[:, sectors < 2] != 0).any(1).mean() > 0.5 and not weights[:, 3].any()
+
+
+def test_a_sector_that_is_not_known_is_said_and_those_that_end_are_counted():
+    frame = table(*draw(holes=False))
+    sectors = {f"T{column}": "even" if column % 2 == 0 else "odd" for column in range(TICKERS)}
+    found = backtest_stocks(frame, draws=3, sectors=sectors)
+    assert any("In each of 2 sectors as much is bought as is sold short" in line for line in found.assumptions())
+    ended = frame[(frame["ticker"] != "T2") | (frame["date"] < "2015-10-20")]
+    assert "1 of 7 tickers end before the last day" in backtest_stocks(ended, draws=3).assumptions()[-1]
+    del sectors["T4"]
+    with pytest.raises(DataError, match=r"neutral needs the sector of every ticker. Got none of T4; add it"):
+        backtest_stocks(frame, sectors=sectors)
+
+
 def test_equal_probabilities_share_the_places():
     assert long_short_weights(np.array([[0.9, 0.6, 0.6, 0.1]]), 0.5) == pytest.approx(
         np.array([[0.25, 0.0, 0.0, -0.25]])

@@ -8,7 +8,7 @@ import pytest
 
 from command import assert_one_line, call
 from multiway import workflows
-from multiway.errors import ConfigError
+from multiway.errors import ConfigError, DataError
 from multiway.tasks import lifecycle
 from multiway.tasks.scans.task import CLASSES as volumes
 from multiway_papers.stocks.answers import reload
@@ -20,6 +20,7 @@ from multiway_papers.stocks.backtest import (
     evening_texts,
     tradable,
     tradable_predictions,
+    walk_forward,
 )
 from multiway_papers.stocks.panel import FIELDS
 from multiway_papers.stocks.task import TASK as task
@@ -65,6 +66,19 @@ def test_where_every_slot_must_have_a_text_only_those_are_traded(run):
     assert (samples.text_rows[complete][samples.slot_valid[complete]] > 0).all()
 
 
+def test_a_table_of_sectors_parts_the_tickers(run, tmp_path):
+    tickers = sorted(tradable_predictions(run)["ticker"].unique())
+    sectors = {ticker: "ab"[place % 2] for place, ticker in enumerate(tickers)}
+    pd.DataFrame({"Symbol": sectors.keys(), "GICS Sector": sectors.values()}).to_csv(tmp_path / "parts.csv")
+    answer = backtest_run(run, None, None, {"neutral": str(tmp_path / "parts.csv")})
+    assert answer.rows() == backtest_stocks(tradable_predictions(run), sectors=sectors).table()
+    whole = backtest_run(run, None, None, {"neutral": "market"})
+    assert whole.rows() == backtest_stocks(tradable_predictions(run), sectors=dict.fromkeys(tickers, "all")).table()
+    pd.DataFrame({"ticker": tickers, "city": "Bern"}).to_csv(tmp_path / "none.csv", index=False)
+    with pytest.raises(DataError, match=r"none.csv: a table of sectors has the columns ticker and sector. Got ticker"):
+        backtest_run(run, None, None, {"neutral": str(tmp_path / "none.csv")})
+
+
 def test_a_backtest_is_a_table_and_says_what_it_supposes(run, tmp_path):
     answer = backtest_run(run, None, tmp_path / "days.csv", {"top": 0.4, "cost_bps": 5.0})
     rows, notes = answer.rows(), answer.notes
@@ -108,6 +122,46 @@ def test_the_ending_of_the_file_is_looked_at_first(run, tmp_path):
         backtest_run(run, None, tmp_path / "days.txt", {})
 
 
+def test_a_walk_forward_trains_on_the_days_before_each_block_alone(run, tmp_path):
+    days = [str(day.date()) for day in sorted(tradable_predictions(run)["date"].unique())]
+    found = walk_forward(run, None, 8)
+    assert [str(day.date()) for day in sorted(found["date"].unique())] == days and len(days) > 16
+    every_day = run.config.protocol.replace(down=0.0, up=0.0, borders=run.state.borders)
+    parts = task.prepare(run.config.replace(protocol=every_day), run.config.data, run.state)
+    targets, held = parts.raw.inputs.target_days, len(parts.rows("validation"))
+    second = int(np.searchsorted(targets, np.datetime64(days[8])))
+    own = make_config(
+        run.config.data,
+        training={"epochs": 2},
+        protocol={"look_back": 3, "down": 0.02, "up": 0.02, "borders": (str(targets[second - held]), days[8])},
+        answer=run.answer.name if run.answer.name in run.models else "auto",
+    )
+    anew = tradable_predictions(lifecycle.fit_in_memory(task, own, run.config.data))
+    block = found[found["date"].between(days[8], days[15])].reset_index(drop=True)
+    expected = anew[anew["date"].between(days[8], days[15])].reset_index(drop=True)
+    pd.testing.assert_frame_equal(block, expected, rtol=1e-5)
+    kept = found[found["date"] < days[16]].reset_index(drop=True)
+    prices = pd.read_csv(f"{run.config.data}/prices.csv", keep_default_na=False)
+    changed = prices.assign(close=prices["close"].where(prices["date"] < days[16], prices["close"] * 1.01))
+    later = write_stocks(tmp_path / "data", count=80)
+    changed.assign(adj_close=changed["close"]).to_csv(later / "prices.csv", index=False)
+    plain = prices.assign(adj_close=prices["close"])
+    base = write_stocks(tmp_path / "base", count=80)
+    plain.to_csv(base / "prices.csv", index=False)
+    before, after = (walk_forward(run, str(folder), 8) for folder in (base, later))
+    is_before = before["date"] < days[16]
+    pd.testing.assert_frame_equal(before[is_before], after[after["date"] < days[16]], rtol=1e-5)
+    assert 0 < is_before.sum() == len(kept) and not np.allclose(before["p_up"], after["p_up"])
+
+
+def test_a_walk_forward_needs_days_of_its_own(run):
+    published = dataclasses.replace(
+        run, config=run.config.replace(protocol={"name": "stocknet"}, split={}), state=run.state.replace(encoder=None)
+    )
+    with pytest.raises(ConfigError, match=r"refit needs the protocol chronological\. Got a run of stocknet"):
+        backtest_run(published, None, None, {"refit": 8})
+
+
 def test_the_workflow_finds_the_task(run):
     found = workflows.backtest(run.folder.path, options={"top": 0.4})
     assert found.rows() == backtest_run(lifecycle.load(run.folder.path), None, None, {"top": 0.4}).rows()
@@ -131,6 +185,7 @@ def test_texts_of_the_evening_before_are_owned_up_to(run):
     [
         (["--top", "0.7"], "the share at either end must be above 0 and at most 0.5. Got top=0.7"),
         (["--cost-bps", "-3"], "the cost must be from 0 to below 10000 basis points. Got cost_bps=-3"),
+        (["--neutral", "nowhere.csv"], "nowhere.csv does not exist"),
         (["--cutoffs", "3"], "--cutoffs is for forecast and grids, not for stocks"),
         (["--data", "nowhere.csv"], "nowhere.csv"),
     ],

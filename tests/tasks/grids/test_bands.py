@@ -10,7 +10,6 @@ from multiway.tasks.grids.bands import find_radii, learn_band, share_held
 from multiway.tasks.grids.config import GridConfig
 from multiway.tasks.grids.floors import forecast_floors
 from multiway.tasks.grids.model import forecast_fields, list_errors, list_held_out, module_of, shares_of
-from multiway.tasks.grids.network import learn_crosswise
 from multiway.tasks.grids.task import TASK
 from tasks.grids.fields import LAND, make_field, write_npz
 from tolerances import LONG32, ROUNDING64
@@ -99,7 +98,7 @@ def test_few_times_that_vary_together_hold_more_with_the_training():
 def test_the_training_is_forecast_by_floors_that_do_not_know_it(path):
     grid, shares = TASK.prepare(CONFIG, path), np.full((3, 5), 0.2)
     found, (start, stop) = list(list_held_out(grid, shares)), grid.borders["train"]
-    fits = learn_crosswise(grid)
+    fits = grid.crosswise
     for lead, errors in enumerate(found, start=1):
         assert errors.shape == (stop - lead, 14) and start == 0
         for origin in (0, 37, 110, stop - 1 - lead):
@@ -111,7 +110,7 @@ def test_the_training_is_forecast_by_floors_that_do_not_know_it(path):
 def test_the_scores_count_the_test_values_in_the_bands(run, path):
     module, shares, grid = module_of(run), shares_of(run), TASK.prepare(CONFIG, path)
     held, whole = dict.fromkeys((80.0, 95.0), 0.0), 0.0
-    for lead, errors in enumerate(list_errors(module, grid, "test")):
+    for lead, errors in list_errors(module, grid, "test"):
         for row, cell in np.ndindex(errors.shape[0], errors.shape[2]):
             off = abs(float(shares[lead] @ errors[row, :, cell]))
             whole += grid.weights[cell]

@@ -13,7 +13,7 @@ from multiway.tasks import lifecycle
 from multiway.tasks.grids.config import GridConfig
 from multiway.tasks.grids.floors import Fitted, forecast_floors
 from multiway.tasks.grids.model import forecast_fields, module_of, read_floors, shares_of
-from multiway.tasks.grids.network import Frames, frames_of, learn_crosswise, weigh_error
+from multiway.tasks.grids.network import Frames, frames_of, weigh_error
 from multiway.tasks.grids.task import TASK
 from multiway.tasks.protocol import NETWORK
 from tasks.grids.fields import LAND, make_field, months
@@ -143,11 +143,11 @@ def test_what_is_no_time_of_the_part_has_no_weight(grid):
 
 
 def test_the_floors_of_a_stretch_do_not_know_what_is_forecast_from_it(grid):
-    fits, values = learn_crosswise(grid), grid.values.copy()
+    fits, values = grid.crosswise, grid.values.copy()
     samples = frames_of(grid, "train", fits, base_of(grid), np.ones(3))
     origin = 21
     values[origin + 1 : origin + 3] += 9.0
-    others = learn_crosswise(dataclasses.replace(grid, values=values))
+    others = dataclasses.replace(grid, values=values).crosswise
     place = next(place for place, each in enumerate(fits) if each is samples.floors_at(origin))
     for one, two in zip(fits[place], others[place], strict=True):
         np.testing.assert_array_equal(one, two)

@@ -25,8 +25,8 @@ MONTHS = (
     "%d %b %y",
 )
 """Ways to write months, and days with the name of a month, that pandas does not guess."""
-NUMERIC = re.compile(r"(\d+)([/.-])\d{1,2}\2(\d+)( \d{1,2}:\d\d(:\d\d)?( ?[AP]M)?)?", re.IGNORECASE)
-"""Dates of numbers; pandas does not guess those with years of two digits or with AM and PM."""
+NUMERIC = re.compile(r"(\d+)([/.-]|:(?=\d\d?:\d{4}))\d{1,2}\2(\d+)( \d{1,2}:\d\d(:\d\d)?( ?[AP]M)?)?", re.IGNORECASE)
+"""Dates of numbers; pandas does not guess those between colons, with years of two digits or with AM and PM."""
 SHORT_YEARS = ["%d %m %y", "%m %d %y", "%y %m %d"]
 QUARTERS = "quarters"
 """The form of dates such as 2003Q1, which are the first days of quarters."""

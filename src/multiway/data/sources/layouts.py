@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Unreadable, list_some, quote
 from multiway.data.options import FileOptions
-from multiway.data.sources.cells import TIME_NAMES, Column, as_text, parse_cells, plain_name
+from multiway.data.sources.cells import TIME_NAMES, Column, as_text, is_text, parse_cells, plain_name
 from multiway.data.sources.columns import RawTable, column_of_times, parse_times
-from multiway.data.sources.forms import looks_like_time
+from multiway.data.sources.forms import PERIODS, QUARTERS, WEEKS, looks_like_time
 from multiway.data.sources.tables import load_table
+from multiway.data.sources.times import first_days
 from multiway.data.sources.titles import DIGITS
 
 PARTS = ("year", "month", "day", "hour", "minute")
@@ -24,7 +25,17 @@ RANGES = {"year": (1700, 2200), "month": (1, 12), "day": (1, 31), "hour": (0, 24
 """The least and the largest number of each part; hour 24 is midnight, as where hours are named by their ends."""
 CLOCKS = ("time", "hour", "hr")
 """Names of columns with a time of day next to a date."""
+PERIODS_OF_YEAR = {"month": "m", "period": "m", "quarter": "q", "qtr": "q", "week": "w", "wk": "w"}
+"""Names of columns with a period of a year, and the letter of what they hold where their cells have none."""
+LAST = {"m": 12, "q": 4, "s": 2}
+"""Months, quarters and halves of a year."""
 CLOCK = re.compile(r"\d{1,2}[:.]\d\d([:.]\d\d)?( ?[AaPp][Mm])?")
+FINER = (
+    r"(?:19|20)\d\d",
+    PERIODS[QUARTERS],
+    r"(?:19|20)\d\d[- /]?(?:M?(?:0?[1-9]|1[0-2])|[A-Za-z]{3,9}\.?)",
+)
+"""Years, quarters and months, as they may stand in one column."""
 PLAIN = FileOptions()
 FEWEST = 6
 """Times, below which a header is taken for names, and columns without names for no parts of dates."""
@@ -52,11 +63,22 @@ def with_joined_times(table: RawTable, time: str | None, options: FileOptions, f
     is_whole = parts[0].lower() != PARTS[0] and table.columns[parts[0]].looks_like_time
     if is_whole and time is None and table.frame[parts[0]].is_unique:
         return table
-    joined = _join_clock(table, parts[0], parts[1], options) if is_whole else _join_parts(table, parts)
+    if is_whole:
+        joined = _join_clock(table, parts[0], parts[1], options)
+    else:
+        joined = _join_periods(table, *parts) if len(parts) == 2 else None
+        joined = _join_parts(table, parts) if joined is None else joined
     if joined is None:
         return table
     findings.add("time", "note", f"columns {list_some(parts)} are parts of one time")
+    if len(parts) == 2 and not is_whole and (is_year := joined.isna()).any():
+        said = as_text(table.frame[parts[1]])[is_year].unique()
+        findings.add("time", "note", f"rows of {list_some(said)} say something of a whole year, and are left out")
+        table, joined = table.take(~is_year.to_numpy()), joined[~is_year].reset_index(drop=True)
     frame = table.frame.drop(columns=parts)
+    if is_whole and (ends := [name for name in _clocks(table) if name in frame]):
+        findings.add("time", "note", f"columns {list_some(ends)} hold other times of day and are left out")
+        frame = frame.drop(columns=ends)
     if not is_whole and (repeats := [name for name in frame if _repeats_years(table.columns[str(name)], joined)]):
         findings.add("time", "note", f"{list_some(repeats)}: the years once more, with a fraction, and left out")
         frame = frame.drop(columns=repeats)
@@ -66,21 +88,32 @@ def with_joined_times(table: RawTable, time: str | None, options: FileOptions, f
 
 def parts_of_times(table: RawTable) -> list[str]:
     """Columns that hold parts of the times by their names, the largest part first; none where one holds whole times."""
-    own = {plain_name(name): name for name in reversed(table.names)}
+    own = {plain_name(re.sub(r"[(\[].*[)\]]$", "", name)): name for name in reversed(table.names)}
     if table.names[:2] == ["0", "1"]:
         return _parts_without_names(table)
     if all(map(re.fullmatch, SHORT[:3], map(str.lower, table.names))) or list(table.names[:2]) == ["yyyy", "mm"]:
         pairs = zip(SHORT, map(str.lower, table.names), strict=False)
         return table.names[: sum(1 for _ in itertools.takewhile(lambda pair: re.fullmatch(*pair), pairs))]
-    if not own.keys() & {PARTS[0], *CLOCKS}:
+    clocks = [own[name] for name in CLOCKS if name in own] or _clocks(table)
+    if not clocks and PARTS[0] not in own:
         return []
     date = next((name for name in table.names if name.lower() not in PARTS and _is_date(table.columns[name])), None)
     if date is not None:
-        clock = next((own[name] for name in CLOCKS if name in own and own[name] != date), None)
+        clock = next((name for name in clocks if name != date), None)
         return [] if clock is None else [date, clock]
+    period = next((own[name] for name in PERIODS_OF_YEAR if name in own and PARTS[1] not in own), None)
+    if PARTS[0] in own and period is not None:
+        return [own[PARTS[0]], period]
     absent = next((place for place, part in enumerate(PARTS) if part not in own), len(PARTS))
     others = own.keys() & set(TIME_NAMES) - set(PARTS)
     return [own[part] for part in PARTS[:absent]] if absent > 1 and not others else []
+
+
+def _clocks(table: RawTable) -> list[str]:
+    """Columns of text whose cells are times of day, with a colon."""
+    texts = [str(name) for name, dtype in table.frame.dtypes.items() if is_text(dtype)]
+    first = [name for name in texts if re.fullmatch(CLOCK, str(table.frame[name].iloc[0]).strip())]
+    return [name for name in first if ":" in table.frame[name].iloc[0] and _are_clocks(table.columns[name].words)]
 
 
 def _parts_without_names(table: RawTable) -> list[str]:
@@ -119,6 +152,35 @@ def _join_parts(table: RawTable, parts: list[str]) -> pd.Series | None:
     return days + pd.to_timedelta(60 * own["hour"] + own["minute"], unit="min")
 
 
+def _join_periods(table: RawTable, year: str, period: str) -> pd.Series | None:
+    """First days of months, quarters, halves or weeks of years; NaT where a period is beyond the last, as M13 is.
+
+    None where other cells are there. Weeks are those of ISO 8601, or else those of epidemics, which begin on Sundays.
+    """
+    years = _read_part(table.columns[year], PARTS[0])
+    cells = as_text(table.columns[period].cells).str.extract(r"^([A-Za-z]?)0*(\d{1,2})$")
+    letters = set(cells[0].dropna().str.lower())
+    if years is None or cells.isna().any(axis=None) or len(letters) > 1:
+        return None
+    letter = letters.pop() or PERIODS_OF_YEAR.get(plain_name(period), "")
+    numbers = cells[1].astype(int)
+    if letter == "w":
+        weeks = first_days(pd.Series([f"{one}-W{two}" for one, two in zip(years, numbers, strict=True)]), WEEKS)
+        fourth = pd.to_datetime(pd.Series(years).astype(str) + "-01-04")
+        first = fourth - pd.to_timedelta((fourth.dt.day_of_week + 1) % 7, unit="D")
+        sundays = pd.DatetimeIndex(first + pd.to_timedelta(7 * (numbers - 1), unit="D"))
+        return pd.Series(sundays if not _are_successive(weeks) and _are_successive(sundays) else weeks)
+    per = LAST.get(letter, 0)
+    if not 1 <= numbers.min() <= numbers.max() <= per + 1:
+        return None
+    months = ((numbers - 1) * 12 // per + 1).where(numbers <= per)
+    return pd.to_datetime(pd.DataFrame({"year": years, "month": months, "day": 1}), errors="coerce")
+
+
+def _are_successive(weeks: pd.DatetimeIndex) -> bool:
+    return not weeks.hasnans and bool((np.diff(weeks.unique().sort_values()) == np.timedelta64(7, "D")).all())
+
+
 def _repeats_years(column: Column, times: pd.Series) -> bool:
     """Whether a column holds years with a fraction that says the month or day of some times."""
     if not column.is_numeric or times.isna().any():
@@ -142,7 +204,7 @@ def _join_clock(table: RawTable, date: str, clock: str, options: FileOptions) ->
     raw, hours = table.columns[date].cells, table.columns[clock]
     is_stamps = pd.api.types.is_datetime64_any_dtype(raw)
     days = raw.dt.strftime("%Y-%m-%d").where(raw.dt.normalize() == raw) if is_stamps else as_text(raw)
-    if days.isna().any() or days.str.contains(":", regex=False).any():
+    if days.isna().any() or days.str.contains(r"(?<![\d:])\d{1,2}:\d\d(?!:\d{4})").any():
         return None
     text = as_text(hours.cells)
     if _are_clocks(text):
@@ -155,6 +217,21 @@ def _join_clock(table: RawTable, date: str, clock: str, options: FileOptions) ->
     if numbers is None or not good.all() or not isinstance(stamps, pd.DatetimeIndex):
         return None
     return pd.Series(stamps + pd.to_timedelta(numbers, unit="h"), raw.index)
+
+
+def with_finest_times(table: RawTable, findings: Findings) -> RawTable:
+    """The same without rows of years and quarters that stand beside those of months, which they sum up."""
+    for name, dtype in table.frame.dtypes.items():
+        if not is_text(dtype) or not re.fullmatch("|".join(FINER), str(table.frame[name].iloc[-1]).strip()):
+            continue
+        text = as_text(table.frame[name])
+        kinds = [text.str.fullmatch(form).to_numpy(bool) for form in FINER]
+        there = [kind for kind in kinds if kind.any()]
+        if len(there) > 1 and np.logical_or.reduce(there).all() and 2 * there[-1].sum() >= len(text):
+            coarse = list_some([text[kind].iloc[0] for kind in there[:-1]])
+            findings.add("time", "note", f"rows of longer times, as {coarse} beside {text.iloc[-1]}, are left out")
+            return table.take(there[-1])
+    return table
 
 
 def with_names_below(table: RawTable, findings: Findings) -> RawTable:
@@ -260,13 +337,18 @@ def _in_rows(table: RawTable, named: list[str], called: str) -> RawTable:
     return dataclasses.replace(kept, frame=frame.iloc[order].reset_index(drop=True), texts=texts)
 
 
+def as_series(table: RawTable, time: str | None, options: FileOptions, findings: Findings) -> RawTable:
+    """The same with one column of times, and a row for each of them."""
+    table = with_finest_times(with_months_in_rows(table, time, findings), findings)
+    return with_names_below(with_joined_times(table, time, options, findings), findings)
+
+
 def load_series_table(source: object, options: FileOptions, time: str | None, findings: Findings) -> RawTable:
     """A table of series, with a row for each time and one column of times.
 
     time: A column that is said to hold the times.
     """
-    table = with_months_in_rows(load_table(source, options, findings), time, findings)
-    table = with_names_below(with_joined_times(table, time, options, findings), findings)
+    table = as_series(load_table(source, options, findings), time, options, findings)
     if time is not None and time not in table.names and (numbered := columns_by_number(table)):
         counts = {name: str(re.sub(r"\D", "", name)) for name in numbered}
         table = dataclasses.replace(table, frame=table.frame.rename(columns=counts), texts={})

@@ -1,17 +1,10 @@
 """From a path, a pandas or a polars frame to a table of raw columns."""
 
-import contextlib
 import csv
 import dataclasses
-import gzip
-import itertools
-import json
-import sys
-import zlib
-from collections.abc import Generator, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -21,25 +14,19 @@ from multiway.data.findings import Findings, Place, Unreadable, once, quote
 from multiway.data.options import FileOptions
 from multiway.data.sources.bytes import BROKEN as PACKING_BROKEN
 from multiway.data.sources.bytes import (
-    MAX_BYTES,
-    OBJECTS,
     ZIP,
     bytes_of,
     check_columns,
-    check_memory,
     first_bytes,
-    free_memory,
     read_bytes,
     spend,
-    too_large,
-    unfolded,
     unpack_bytes,
     within,
 )
-from multiway.data.sources.cells import sound_text
 from multiway.data.sources.columns import RawTable
 from multiway.data.sources.excel import is_workbook, names_of_sheet, read_workbook
 from multiway.data.sources.frames import as_pandas
+from multiway.data.sources.json_files import is_line_file, load_lines, names_of_json
 from multiway.data.sources.parquet import BROKEN, Parts, holds_parts, is_parquet, read_parquet, read_parts
 from multiway.data.sources.spelling import Spelling, decide_columns, without_exports
 from multiway.data.sources.text import TextColumns, characters, names_of_text, read_text
@@ -48,14 +35,6 @@ from multiway.errors import DataError, Fix
 TEXT = "text"
 """Column of texts that come without the name of one."""
 HEADER_BYTES = 1_000_000
-MAX_LINE = 16_000_000
-NO_OBJECT = "lines hold no sound JSON object"
-ENDINGS = (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz")
-IN_MEMORY = 4
-"""Bytes that one byte of JSON may take once read."""
-FIRST = 100
-"""Objects whose keys are looked at before a file is read."""
-NUMBERS = ("boolean", "integer", "floating", "mixed-integer-float")
 
 
 def load_table(source: Any, options: FileOptions, findings: Findings) -> RawTable:
@@ -154,7 +133,7 @@ def column_names(source: Any) -> list[str]:
         if path.suffix.lower() == ".xlsx":
             return names_of_sheet(path.read_bytes())
         if is_line_file(path):
-            return names_of_line(path)
+            return names_of_json(path)
         raw = first_bytes(path, HEADER_BYTES)
         if raw[:4] == b"PAR1":
             return list(pyarrow.parquet.read_schema(path).names)
@@ -183,136 +162,3 @@ def _from_frame(frame: pd.DataFrame, findings: Findings) -> RawTable:
     if not len(frame) or not len(frame.columns):
         raise findings.fatal("empty", "it holds no rows" if not len(frame) else "it holds no columns", "Give some.")
     return RawTable.whole(frame)
-
-
-def is_line_file(path: Path) -> bool:
-    """Whether a file holds JSON lines by its name."""
-    return path.name.lower().endswith(ENDINGS)
-
-
-def load_lines(path: Path, limit: int, findings: Findings) -> RawTable:
-    """Objects as rows of a table: columns of numbers as such, others as they came."""
-    size = path.stat().st_size
-    if size * IN_MEMORY > free_memory():
-        rule = f"its {size / 1e9:.2g} GB of text may need {IN_MEMORY} times that memory"
-        raise findings.fatal("memory", rule, "Write it as Parquet, or keep fewer texts.")
-    rows = dict(read_lines(path, limit, findings))
-    columns = {key for each in rows.values() for key in each}
-    if not columns:
-        raise findings.fatal("empty", "it holds no objects", "Give one JSON object on each line.")
-    check_columns(len(columns), findings)
-    check_memory(len(rows), len(columns), 0, findings)
-    for way in (answer_of_prometheus, lists_of_object) if len(rows) == 1 else ():
-        if (answered := way(*rows.values())) is not None:
-            return RawTable.whole(answered)
-    names = _names_by_key(columns)
-    named = [
-        {names[key]: json.dumps(value) if _is_nested(value) else value for key, value in each}
-        for each in map(dict.items, rows.values())
-    ]
-    frame = pd.DataFrame(named, dtype=object)
-    numbers = [name for name in frame.columns if pd.api.types.infer_dtype(frame[name], skipna=False) in NUMBERS]
-    frame[numbers] = frame[numbers].infer_objects()
-    return RawTable.whole(frame, list(rows))
-
-
-def _names_by_key(keys: Iterable[str]) -> dict[str, str]:
-    """Names of columns, without blanks around them as in other tables, unless two would be one."""
-    names = {key: sound_text(key) for key in keys}
-    bare = {key: name.strip() for key, name in names.items()}
-    return bare if len(set(bare.values())) == len(set(names.values())) else names
-
-
-def _is_nested(value: object) -> bool:
-    """Whether a cell is an object, or a list of other things than numbers and texts."""
-    return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(one, dict | list) for one in value))
-
-
-def answer_of_prometheus(item: dict[str, Any]) -> pd.DataFrame | None:
-    """A row for each series and time of what Prometheus answers to a query of a range; None for any other object."""
-    data = item.get("data")
-    if not (isinstance(data, dict) and data.get("resultType") == "matrix"):
-        return None
-    try:
-        rows = [
-            (_name_of_metric(dict(each["metric"])), pd.Timestamp(float(time), unit="s"), float(value))
-            for each in data["result"]
-            for time, value in each["values"]
-        ]
-    except (LookupError, TypeError, ValueError, OverflowError):
-        return None
-    return pd.DataFrame(rows, columns=["series", "time", "value"])
-
-
-def lists_of_object(item: dict[str, Any]) -> pd.DataFrame | None:
-    """The one table among an object and those in it that has a list of as many cells for each column, else None."""
-    tables = [each for each in (item, *item.values()) if isinstance(each, dict) and _is_columns(each)]
-    return pd.DataFrame(tables[0]) if len(tables) == 1 else None
-
-
-def _is_columns(item: dict[str, Any]) -> bool:
-    lists = [value for value in item.values() if isinstance(value, list)]
-    is_plain = not any(isinstance(cell, dict | list) for value in lists for cell in value)
-    return len(lists) == len(item) > 1 and is_plain and len(set(map(len, lists))) == 1 and len(lists[0]) > 1
-
-
-def _name_of_metric(labels: dict[str, Any]) -> str:
-    """A series as Prometheus writes it, `up{job="a"}`."""
-    others = ",".join(f'{name}="{value}"' for name, value in labels.items() if name != "__name__")
-    return f"{labels.get('__name__', '')}{{{others}}}" if others else str(labels.get("__name__", ""))
-
-
-def names_of_line(path: Path) -> list[str]:
-    """Keys of the first objects; what is no sound file is judged where it is read."""
-    with contextlib.suppress(Unreadable), contextlib.closing(read_lines(path, MAX_LINE, Findings(""))) as rows:
-        keys = (key for _, item in itertools.islice(rows, FIRST) for key in item)
-        return list(dict.fromkeys(_names_by_key(keys).values()))
-    return []
-
-
-def read_lines(path: Path, limit: int, findings: Findings) -> Generator[tuple[int, dict[str, Any]]]:
-    """Number and object of each line; lines that hold none are a finding, and reading goes on.
-
-    A packed file may unfold to no more bytes than the limit.
-    """
-    try:
-        with path.open("rb") as file:
-            is_packed = file.read(2) == b"\x1f\x8b"
-            file.seek(0)
-            lines: Any = gzip.open(file) if is_packed else file
-            size = path.stat().st_size
-            most = max(OBJECTS, size) if is_packed and limit == MAX_BYTES else sys.maxsize
-            with lines:
-                for count, each in enumerate(objects_of(lines, unfolded(limit, size) if is_packed else size, findings)):
-                    if count == most:
-                        raise too_large(f"its {size:,} bytes unpack to more than {most:,} objects", 2 * limit, findings)
-                    yield each
-    except (OSError, EOFError, zlib.error) as error:
-        raise findings.fatal("unreadable", f"it cannot be read ({error})", "Write or copy it again.") from None
-
-
-def objects_of(lines: IO[bytes], most: int, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The same of lines that are open already, and of so many bytes at most."""
-    broken: list[Place] = []
-    count = number = read = 0
-    while line := lines.readline(MAX_LINE + 1):
-        number, read = number + 1, read + len(line)
-        if len(line) > MAX_LINE:
-            rule = f"a line has more than {MAX_LINE:,} bytes"
-            raise findings.fatal("memory", rule, "Write one object on each line.", [Place(row=number, unit="line")])
-        if read > most:
-            raise too_large(f"it unpacks to more than {most:,} bytes", 4 * most, findings)
-        if not line.strip():
-            continue
-        try:
-            item = json.loads(line)
-        except (ValueError, RecursionError):  # bad JSON or UTF-8, nested without end, numbers without end
-            item = None
-        if not isinstance(item, dict):
-            count += 1
-            if len(broken) < 20:
-                broken.append(Place(row=number, unit="line", value=line[:60].decode("utf-8", "replace").strip()))
-        else:
-            yield number, item
-    if count:
-        findings.add("json", "error", f"{count} {NO_OBJECT}", "Correct them, or take them out.", broken, count)

@@ -26,6 +26,7 @@ from multiway.data.sources.titles import (
     facts_below,
     is_data,
     is_number,
+    join_names,
     lines_above,
     units_below,
     words_on_titles,
@@ -45,6 +46,11 @@ REMARK = "#"
 ANNOTATION = r"^#(group|datatype|default)$"
 LONE = rb'\s*"\s*' + NUMBER.encode() + rb"\s*"
 """A number behind a quotation mark that is not closed."""
+EASTERN = {"cp932": ("[\u3041-\u30fa]", 0.01), "euc_kr": ("[\uac00-\ud7a3]", 0.5), "gb2312": ("[\u4e00-\u9fa5]", 0.5)}
+"""Encodings that other bytes are hardly sound in, letters of their languages, and their least share of all letters."""
+FEWEST_LETTERS = 3
+PAIRS = re.compile(rb"\n*[^\s:,;]+(?: +(?:\d+|qid):[-+.\deE]+)+ *(?:#.*)?(?:\n|\Z)")
+"""A line of LIBSVM."""
 FEWEST_SPACED = 6
 """Lines from which on blanks may separate columns."""
 SHOWN_ROWS = 200
@@ -123,16 +129,28 @@ def characters(raw: bytes, encoding: str | None, findings: Findings) -> str:
             rule = f"it is not text in {quote(encoding)}"
             fix = ("Set encoding to another, or leave it out (", Fix("read.encoding"), ").")
             raise findings.fatal("encoding", rule, fix, [place]) from None
-        findings.encoding = "cp1252"
+        findings.encoding = _guess_encoding(raw)
         wrong = ("Set encoding if names look wrong (", Fix("read.encoding", like="NAME"), ").")
-        findings.add("encoding", "warning", "it is not UTF-8; read as Windows-1252", wrong, [place])
-        text = raw.decode("cp1252", errors="replace")
+        called = "Windows-1252" if findings.encoding == "cp1252" else findings.encoding
+        findings.add("encoding", "warning", f"it is not UTF-8; read as {called}", wrong, [place])
+        text = raw.decode(findings.encoding, errors="replace")
     if count := text.count("�"):  # what a program writes that could not decode: the letters are gone from the file
         row = text.count("\n", 0, text.index("�")) + 1
         rule = f"{count} characters were lost to a wrong encoding before the file was written (U+FFFD)"
         lost = "Numbers are not touched; write the names anew if they matter."
         findings.add("encoding", "warning", rule, lost, [Place(row=row)], count=count)
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def _guess_encoding(raw: bytes) -> str:
+    """The encoding of the East that bytes are sound in, with letters of its language; else that of Windows."""
+    for name, (letters, share) in EASTERN.items():
+        with contextlib.suppress(UnicodeError):
+            foreign = [letter for letter in raw.decode(name) if not letter.isascii()]
+            found = sum(re.match(letters, letter) is not None for letter in foreign)
+            if found >= max(FEWEST_LETTERS, share * len(foreign)):
+                return name
+    return "cp1252"
 
 
 def _find_header(text: bytes, options: FileOptions, findings: Findings) -> tuple[list[str], int, str, int]:
@@ -175,6 +193,12 @@ def _find_header(text: bytes, options: FileOptions, findings: Findings) -> tuple
             said = "the first line is data like those below it, so columns are named 0, 1, 2, …"
             fix = ("If it is a header, say so (", Fix("read.no_header", False), ").")
             findings.add("header", "note", said, fix if options.no_header is None else "")
+    else:
+        names, count = join_names([name.strip() for name in names], [[*map(str.strip, row)] for row in others])
+        for _ in range(count):
+            below, number = _read_line(text, below)[1], number + 1
+        if count:
+            findings.add("header", "note", f"names are those of lines {number - count} to {number} together")
     return names, below, separator, number
 
 
@@ -213,7 +237,7 @@ def names_of_text(raw: bytes) -> list[str]:
     """Names of the columns by the first bytes of a text, which may end within a line."""
     whole = raw[: raw.rfind(b"\n") + 1] or raw
     text = characters(whole, None, Findings("")).encode(errors="replace")
-    names = _find_header(text, FileOptions(), Findings(""))[0]
+    names = _find_header(with_pairs(text, Findings("")), FileOptions(), Findings(""))[0]
     return [unescape(name.strip()) for name in names]
 
 
@@ -237,6 +261,19 @@ def with_tabs(text: bytes, findings: Findings) -> bytes:
         text = b"\n".join(line if place in (first, top) else b"" for place, line in enumerate(table))
         findings.add("header", "note", f"lines 1 to {top} are left out but for the names in line {first + 1}")
     return re.sub(rb" +", b"\t", re.sub(rb"(?m)^ +| +$", b"", text))
+
+
+def with_pairs(text: bytes, findings: Findings) -> bytes:
+    """A table in the place of lines of LIBSVM: a target, then places and values of what is not zero; else the text."""
+    if not PAIRS.match(text):
+        return text
+    rows = [line.split(b"#")[0].split() for line in text.splitlines() if line.strip()]
+    pairs = [dict(pair.split(b":") for pair in row[1:] if pair.count(b":") == 1) for row in rows]
+    places = sorted({place for each in pairs for place in each if place.isdigit()}, key=int)
+    check_memory(len(rows), len(places), len(text), findings)
+    findings.add("layout", "note", "lines of LIBSVM are a target and the places of values; other values are 0")
+    cells = ([row[0], *(each.get(place, b"0") for place in places)] for row, each in zip(rows, pairs, strict=True))
+    return b"\n".join([b",".join([b"target", *places]), *map(b",".join, cells)])
 
 
 def rows_of_blanks(lines: Sequence[str]) -> tuple[int, int]:
@@ -302,7 +339,7 @@ def read_text(raw: bytes, options: FileOptions, findings: Findings) -> TextColum
         text, findings.encoding = raw, "utf-8"
     else:
         text = characters(raw, options.encoding, findings).encode(errors="replace")
-    text = with_tabs(text, findings)
+    text = with_tabs(with_pairs(text, findings), findings)
     lines = _read_header(text, options, findings)
     count, marks = lines.count(b"\n") + 1, lines.count(b'"')
     check_memory(count, len(lines.names), lines.stop - lines.start, findings)

@@ -25,6 +25,8 @@ EXCEL_DAYS, EXCEL_START = (20_000, 80_000), "1899-12-30"
 """Days of Excel from 1954 to 2119, and the day that is 0."""
 DATED = re.compile(r"date|datum|fecha|data$|^day$|^tag$|^dt$|^ds$", re.IGNORECASE)
 """Names of columns of dates."""
+MIDNIGHT = r"(?<![\d:])24(?=:00(?::00(?:\.0*)?)?(?!\d))"
+"""The hour of the end of a day."""
 First = Callable[..., Place]
 WRITE = "Write every time in one form, such as 2024-01-31 23:00."
 
@@ -179,11 +181,21 @@ def _even_readings(readings: dict[str, pd.DatetimeIndex]) -> dict[str, pd.Dateti
 
 
 def read_stamps(text: pd.Series, form: str, *, zoned: bool = False) -> pd.DatetimeIndex:
-    """Parse strictly, NaT where a row does not fit."""
+    """Parse strictly, NaT where a row does not fit; 24:00 is the end of its day."""
+
+    def parse(cells: pd.Series) -> pd.Series:
+        stamps = pd.to_datetime(cells, format=form, errors="coerce", utc=zoned)
+        left = cells[stamps.isna() & cells.notna()]
+        ends = left[left.str.contains(MIDNIGHT)]
+        if len(ends):
+            starts = pd.to_datetime(
+                ends.str.replace(MIDNIGHT, "00", regex=True), format=form, errors="coerce", utc=zoned
+            )
+            stamps[ends.index] = starts + pd.Timedelta(days=1)
+        return stamps
+
     try:
-        return pd.DatetimeIndex(
-            by_text(text, lambda cells: pd.to_datetime(cells, format=form, errors="coerce", utc=zoned))
-        )
+        return pd.DatetimeIndex(by_text(text, parse))
     except (ValueError, OverflowError):
         return pd.DatetimeIndex([pd.NaT] * len(text))
 

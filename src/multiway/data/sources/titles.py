@@ -36,6 +36,8 @@ def rows_above(rows: Sequence[Sequence[Any]]) -> int:
     usual = max(Counter(filter(None, filled)).items(), key=lambda pair: (pair[1], pair[0]), default=(0, 0))[0]
     title = max(usual // 4, 2) if usual >= WIDE else 1
     top = next((row for row, count in enumerate(filled) if count > title), 0)
+    if 0 < top <= MOST and filled[top] < usual - 1:  # a title that fills some cells of a table, below others
+        top = next((row for row, count in enumerate(filled) if count >= usual - 1), 0)
     header, *below = rows[top:] or [()]
     below = [row for row in below if len(row)]
     if not (0 < top <= MOST and usual > title and filled[top] >= usual - 1 and below):
@@ -99,9 +101,29 @@ def block_above(lines: Sequence[str], separators: Sequence[str]) -> int:
 
 def facts_below(rows: Sequence[Sequence[str]]) -> int:
     """How many of the first rows say something of the columns: their first cell is no time, and that of others is."""
-    is_time = [looks_like_time(row[:1]) for row in rows]
+    is_time = [looks_like_time(row[:1]) or DIGITS.fullmatch(row[0]) is not None for row in rows]
     count = is_time.index(True) if True in is_time else 0
     return count if count <= MOST_FACTS and len(rows) >= count + FEWEST and all(is_time[count:]) else 0
+
+
+def join_names(names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], int]:
+    """Names of which some are equal, each with what stands below it in the first rows, and how many rows these are.
+
+    They hold no numbers and times, and are as few as make all names different; none where no rows do.
+    """
+    for count in range(1, MOST_UNITS + 1) if len(set(names)) < len(names) else ():
+        below = rows[:count]
+        if (
+            len(below) < count
+            or len(below[-1]) != len(names)
+            or any(map(is_number, below[-1]))
+            or looks_like_time(below[-1][:1])
+        ):
+            break
+        joined = [" ".join(dict.fromkeys(filter(None, parts))) for parts in zip(names, *below, strict=True)]
+        if len(set(joined)) == len(joined):
+            return joined, count
+    return list(names), 0
 
 
 def units_below(rows: Sequence[Sequence[str]]) -> int:

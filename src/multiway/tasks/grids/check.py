@@ -1,21 +1,21 @@
 """What a check says of a grid, and the kind of data that it is."""
 
+import math
 from typing import Any
-
-import numpy as np
 
 from multiway.data.findings import CheckReport, Findings, Unreadable
 from multiway.data.sources.bytes import within
 from multiway.errors import Fix
 from multiway.tasks.grids.config import GridConfig
 from multiway.tasks.grids.cube import Axis, Cube, find_flaws, is_grid, read_cube
+from multiway.tasks.grids.fields import Stored
 from multiway.tasks.kind import Kind, name_arrays
 
 
 def describe(cube: Cube) -> dict[str, Any]:
     """Facts of a grid, in words."""
-    words, (step, _), known = cube.times.words(), cube.times.step(), np.isfinite(cube.values)
-    land, season = ~known.any(0), cube.times.season(step)
+    words, step, values, land = cube.times.words(), cube.times.step()[0], cube.values, cube.facts.counts == 0
+    season, size = cube.times.season(step), math.prod(values.shape) * 8 / 1e6
     every = f"{step.length / 3600:g} hours" if cube.times.calendar else f"{step.length:g}"
     every = every if not step.months else "month" if step.months == 1 else f"{step.months} months"
     return {
@@ -27,8 +27,9 @@ def describe(cube: Cube) -> dict[str, Any]:
         "season": f"{season} steps" if season > 1 else "none",
         "cells": f"{land.size:,}",
         "cells without values": f"{land.sum():,} ({land.mean():.1%})" if land.any() else "none",
-        "values": f"{np.nanmin(cube.values):.6g} to {np.nanmax(cube.values):.6g}",
-        "memory": f"{cube.values.nbytes / 1e6:,.1f} MB",
+        "values": f"{cube.facts.low:.6g} to {cube.facts.high:.6g}",
+        "chunks": " x ".join(map(str, cube.chunks)) or None,
+        "memory": f"{size:,.1f} MB" + (f", read by {values.length} times" if isinstance(values, Stored) else ""),
     }
 
 

@@ -1,11 +1,13 @@
 """Grids as they lie in a file or in memory: NetCDF, Zarr, GRIB, arrays with named axes, films and xarray."""
 
 import dataclasses
+import functools
+import math
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,7 @@ from multiway.data.sources.pictures import is_film, read_film
 from multiway.errors import DataError, Fix, in_a_line
 from multiway.lazy import load_extra
 from multiway.tasks.grids.config import GridOptions
+from multiway.tasks.grids.fields import BLOCK, Floats, Stored, Values, Whole, in_blocks
 from multiway.tasks.grids.times import Times
 from multiway.tasks.kind import name_arrays
 
@@ -57,7 +60,7 @@ class Axis(Config):
 class Cube:
     """A variable on a grid, or several of one unit along an axis of their own.
 
-    values: `(time, *space)` in float64, NaN where missing.
+    values: `(time, *space)` in float64, NaN where missing; of a large store, read when they are needed.
     axes: Those of space.
     dims: Names of all axes in the order of the file.
     coordinates: By name of an axis, as the file has them.
@@ -67,7 +70,7 @@ class Cube:
     templates: The variables as xarray holds them; none where they came otherwise.
     """
 
-    values: NDArray[np.float64]
+    values: Values
     times: Times
     axes: tuple[Axis, ...]
     dims: tuple[str, ...]
@@ -78,6 +81,16 @@ class Cube:
     units: str
     others: tuple[str, ...]
     templates: tuple[Any, ...] = ()
+
+    @functools.cached_property
+    def facts(self) -> "Facts":
+        """What one look at all values says."""
+        return look_at(self.values)
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        """Sizes of the chunks of a file, in the order of its axes; none where it has none."""
+        return chunks_of(self.templates[0]) if self.templates else ()
 
     @property
     def name(self) -> str:
@@ -94,6 +107,37 @@ class Cube:
             templates = self.templates[place : place + 1]
             fields: NDArray[np.float32] = np.take(whole, place, axis=-len(self.axes))
             yield dataclasses.replace(self, **own, templates=templates), fields
+
+
+def chunks_of(variable: Any) -> tuple[int, ...]:
+    """Sizes of the chunks that a variable of xarray was read from."""
+    return tuple(variable.encoding.get("chunks") or variable.encoding.get("chunksizes") or ())
+
+
+class Facts(NamedTuple):
+    """What one look at values says.
+
+    counts: Times at which each cell of space has a value.
+    endless: Infinite values.
+    low, high: The least and the largest value.
+    """
+
+    counts: Whole
+    endless: int
+    low: float
+    high: float
+
+
+def look_at(values: Values) -> Facts:
+    """Count values by cell, infinite ones and bounds, block by block."""
+    counts, endless, low, high = np.zeros(values.shape[1:], int), 0, np.inf, -np.inf
+    for _, _, block in in_blocks(values):
+        known = np.isfinite(block)
+        counts += known.sum(0)
+        endless += int(np.isinf(block).sum())
+        low = float(np.min(block, where=known, initial=low))
+        high = float(np.max(block, where=known, initial=high))
+    return Facts(counts, endless, low, high)
 
 
 def is_grid(source: object) -> bool:
@@ -171,7 +215,6 @@ def _from_xarray(options: GridOptions, given: Any, label: str, findings: Finding
         names, others = choose_targets(options, sizes, findings, is_first)
         variables = [given[name] for name in names]
     variable = variables[0]
-    check_memory(sum(each.size for each in variables), 1, 0, findings)
     found = roles_in(variable)
     known = {dim: variable.coords[dim].values for dim in found if dim in variable.coords}
     names = tuple(str(each.name or name) for each, name in zip(variables, names, strict=True))
@@ -179,7 +222,7 @@ def _from_xarray(options: GridOptions, given: Any, label: str, findings: Finding
     forms = [(*each.dims, *each.shape, unit) for each, unit in zip(variables, units, strict=True)]
     check_together(names, forms, findings)
     parts: dict[str, Any] = {"source": label, "names": names, "others": others, "templates": tuple(variables)}
-    return arrange(options, [each.values for each in variables], found, known, units[0], findings, **parts)
+    return arrange(options, variables, found, known, units[0], findings, **parts)
 
 
 def roles_in(variable: Any) -> dict[str, str]:
@@ -269,38 +312,51 @@ def roles_of(names: Sequence[str]) -> list[str]:
 
 def arrange(
     options: GridOptions,
-    fields: Sequence[NDArray[Any]],
+    fields: Sequence[Any],
     found: Mapping[str, str],
     known: Mapping[str, NDArray[Any]],
     units: str,
     findings: Findings,
     **parts: Any,
 ) -> Cube:
-    """The cube of some variables with its time first; what its axes are is as found, or as the settings say."""
-    dims, roles = tuple(found), list(found.values())
+    """The cube of some variables with its time first; what its axes are is as found, or as the settings say.
+
+    A large file of xarray is read when its values are needed.
+    """
+    dims, roles, sizes = tuple(found), list(found.values()), fields[0].shape
     if options.axes is not None:
         roles = roles_of(options.axes)
-    values = fields[0]
+    own = dims
     if len(fields) > 1:
-        dims, roles, values = (VARIABLE, *dims), ["channel", *roles], np.stack(fields)
+        dims, roles, sizes = (VARIABLE, *dims), ["channel", *roles], (len(fields), *sizes)
     if len(roles) != len(dims) or roles.count("time") != 1:
         rule = f"the target has the axes {', '.join(dims)}, and one must be time"
         likely = ",".join(["time", *dims[1:]])
         raise findings.fatal("axes", rule, ("Say what each is (", Fix("read.axes", likely), ")."))
     first = roles.index("time")
-    times = Times.read(np.asarray(known.get(dims[first], np.arange(values.shape[first], dtype=np.float64))))
-    moved = np.moveaxis(values, first, 0).astype(np.float64)
-    if len(times) != len(moved):
-        raise findings.fatal("times", f"there are {len(times)} times for {len(moved)} fields", "Write as many.")
-    if options.sentinels:
-        moved[np.isin(moved, options.sentinels)] = np.nan
+    times = Times.read(np.asarray(known.get(dims[first], np.arange(sizes[first], dtype=np.float64))))
+    if len(times) != sizes[first]:
+        raise findings.fatal("times", f"there are {len(times)} times for {sizes[first]} fields", "Write as many.")
+
+    def load(rows: slice) -> Floats:
+        cut = (slice(None),) * own.index(dims[first])
+        given = [np.asarray(each[(*cut, rows)]) for each in fields]
+        values = np.moveaxis(np.stack(given) if len(given) > 1 else given[0], first, 0).astype(np.float64)
+        return np.where(np.isin(values, options.sentinels), np.nan, values) if options.sentinels else values
+
     space = [place for place in range(len(dims)) if place != first]
     axes = tuple(
-        Axis(name=dims[at], role=roles[at], size=values.shape[at], values=numbers_of(known.get(dims[at])))
-        for at in space
+        Axis(name=dims[at], role=roles[at], size=sizes[at], values=numbers_of(known.get(dims[at]))) for at in space
     )
+    shape = (len(times), *(axis.size for axis in axes))
+    if math.prod(shape) > BLOCK and not all(getattr(each, "_in_memory", True) for each in fields):
+        chunks = chunks_of(fields[0])
+        values: Values = Stored(load, shape, chunks[own.index(dims[first])] if chunks else 0)
+    else:
+        check_memory(math.prod(shape), 1, 0, findings)
+        values = load(slice(None))
     return Cube(
-        values=moved, times=times, axes=axes, dims=dims, time=dims[first], coordinates=known, units=units, **parts
+        values=values, times=times, axes=axes, dims=dims, time=dims[first], coordinates=known, units=units, **parts
     )
 
 
@@ -312,23 +368,23 @@ def numbers_of(values: NDArray[Any] | None) -> Sequence[float] | None:
 
 def find_flaws(cube: Cube, options: GridOptions, findings: Findings) -> None:
     """What is wrong with a grid: fill values that nobody named, gaps, and times that do not follow each other."""
-    values, known = cube.values, np.isfinite(cube.values)
-    if len(cube.times) < 3 or not known.any():
-        rule = f"three times or more are needed, with values. Got {len(cube.times)}, {known.sum()} values"
+    (counts, endless, low, high), rows = cube.facts, len(cube.times)
+    if rows < 3 or not counts.any():
+        rule = f"three times or more are needed, with values. Got {rows}, {counts.sum()} values"
         raise findings.fatal("missing", rule, "Give more.")
-    if endless := int(np.isinf(values).sum()):
+    if endless:
         findings.add("infinite", "error", f"{endless:,} values are infinite", "Correct them, or make them NaN.")
-    judge_marks([(cube.name, values.ravel())], options.sentinels, findings)
+    blocks = ((cube.name, block.ravel()) for _, _, block in in_blocks(cube.values))
+    judge_marks(blocks, options.sentinels, findings)
     words, wrong = cube.times.words(), cube.times.step()[1].tolist()
     if wrong:
         places = [Place(row=row, unit="row", detail=f"{words[row - 1]} and then {words[row]}") for row in wrong]
         fix = "Sort the times, and fill absent ones with missing values."
         findings.add("times", "error", "times do not follow each other in even steps", fix, places)
-    land = ~known.any(0)
-    gaps = int((~known).sum() - land.sum() * len(values))
-    if gaps:
-        share = gaps / (len(values) * (~land).sum())
+    present = int((counts > 0).sum()) * rows
+    if gaps := present - int(counts.sum()):
+        share = gaps / present
         rule = f"{gaps:,} values of cells that have others are missing ({share:.1%}); a forecast takes the last known"
         findings.add("gaps", "note" if share < 0.5 else "warning", rule)
-    if np.nanmin(values) == np.nanmax(values):
-        findings.add("constant", "error", f"all values are {np.nanmin(values):g}", "Give another variable.")
+    if low == high:
+        findings.add("constant", "error", f"all values are {low:g}", "Give another variable.")

@@ -16,13 +16,16 @@ from multiway.data.sources.bytes import within
 from multiway.errors import DataError, Fix
 from multiway.tasks.declarations import SPLITS
 from multiway.tasks.grids.config import GridConfig
-from multiway.tasks.grids.cube import Axis, Cube, find_flaws, read_cube
-from multiway.tasks.grids.floors import FLOORS, Fitted, Floats, History, Whole, carry, fit_floors
+from multiway.tasks.grids.cube import Axis, Cube, find_flaws, look_at, read_cube
+from multiway.tasks.grids.fields import Fields, Floats, Values, Whole, in_blocks, many, thin
+from multiway.tasks.grids.floors import FLOORS, Fitted, History, carry, carry_later, fit_floors
 from multiway.tasks.grids.times import Step
 from multiway.tasks.kind import name_arrays
 
 SAME = 1e-6
 """By how much coordinates may differ, as a share of the largest."""
+FOLDS, FEW_FOLDS = 10, 3
+"""Stretches of training times, each forecast first by floors that were learnt from the others; and those of a store."""
 MODES, FEWEST = 20, 3
 """Patterns of a regression at most, and training times that are needed beside those of the horizon."""
 
@@ -34,7 +37,7 @@ class GridState(Config):
     runs: Lengths of runs of cells with and without values in turn, the first with values.
     modes: Patterns of the regression.
     floors: Names of those that the data allow.
-    scaler: Mean and spread of all training values.
+    scaler: Mean and spread of all training values; of a store, of fields that are evenly spread.
     """
 
     targets: tuple[str, ...]
@@ -108,7 +111,7 @@ class PreparedGrid:
 
     cube: Cube
     state: GridState
-    values: Floats
+    values: Values
     weights: Floats
     phases: Whole
     borders: dict[str, tuple[int, int]]
@@ -122,20 +125,34 @@ class PreparedGrid:
 
     def content(self) -> Iterator[object]:
         """Everything that was read."""
-        yield from (self.cube.values, self.cube.times.words(), self.state.targets, self.state.units)
+        values = self.cube.values
+        yield from (block for _, _, block in in_blocks(values)) if isinstance(values, Fields) else (values,)
+        yield from (self.cube.times.words(), self.state.targets, self.state.units)
         yield from (axis.plain() for axis in self.state.axes)
 
     @property
     def past(self) -> History:
         """What forecasts see."""
-        return History(carry(self.values, self.context), self.phases, self.weights)
+        fields, context = self.values, self.context
+        last = carry_later(fields, context) if isinstance(fields, Fields) else carry(fields, context)
+        return History(last, self.phases, self.weights)
 
     @property
     def horizon(self) -> int:
         """Times to forecast."""
         return len(self.phases) - len(self.values)
 
-    def learn(self, values: Floats) -> Fitted:
+    def until(self, stop: int, held: tuple[int, int] = (0, 0)) -> Fields:
+        """Values before a time, as if nothing were known from one of them up to another."""
+
+        def read(rows: Whole) -> Floats:
+            found = self.values[rows]  # a copy
+            found[(rows >= held[0]) & (rows < held[1])] = np.nan
+            return found
+
+        return Fields(read, (stop, self.values.shape[1]))
+
+    def learn(self, values: Values) -> Fitted:
         """What the floors know of the first times, whose values are given."""
         how = {"period": self.state.period, "horizon": self.horizon, "modes": self.state.modes}
         return fit_floors(values, self.phases[: len(values)], self.weights, **how)
@@ -148,7 +165,22 @@ class PreparedGrid:
     @functools.cached_property
     def early(self) -> Fitted:
         """What the floors know of the training times: all that validation may be forecast with."""
-        return self.learn(self.values[: self.borders["train"][1]])
+        return self.learn(self.until(self.borders["train"][1]))
+
+    @functools.cached_property
+    def crosswise(self) -> list[Fitted]:
+        """Floors for each stretch of the training, learnt without its times and those that are forecast from it.
+
+        A network that corrects floors which know the answer would learn to correct too little.
+        """
+        stop = self.borders["train"][1]
+        fits, rows = [], np.arange(stop)
+        count = FEW_FOLDS if isinstance(self.values, Fields) else FOLDS
+        for fold in range(count):
+            inside = np.flatnonzero(rows * count // stop == fold)
+            held = (int(inside[0]), int(inside[-1]) + min(self.horizon, stop // 2) + 1) if len(inside) else (stop, stop)
+            fits.append(self.learn(self.until(stop, held)))
+        return fits
 
 
 def read_sound(config: GridConfig, source: object) -> tuple[Cube, tuple[str, ...]]:
@@ -177,10 +209,16 @@ def prepare_grid(config: GridConfig, source: object, state: GridState | None = N
     else:
         hold(cube, step, state)
     mask, later = state.mask, cube.times.later(step, config.horizon)
+    values, places = cube.values, np.flatnonzero(mask)
+    if isinstance(values, Fields):
+        every = values
+        values = Fields(lambda rows: every[rows].reshape(len(rows), mask.size)[:, places], (rows, len(places)))
+    else:
+        values = values[:, mask]
     return PreparedGrid(
         cube=cube,
         state=state,
-        values=cube.values[:, mask],
+        values=values,
         weights=weigh(cube, mask),
         phases=np.concatenate([each.phases(step, state.period) for each in (cube.times, later)]),
         borders=borders,
@@ -204,8 +242,9 @@ def cut(config: GridConfig, rows: int, source: str) -> dict[str, tuple[int, int]
 
 def learn(config: GridConfig, cube: Cube, step: Step, rows: int) -> GridState:
     """What the training times say of a grid."""
-    known = np.isfinite(cube.values[:rows])
-    mask, period = known.any(0), config.read.season or cube.times.season(step)
+    training = Fields(lambda places: cube.values[places], (rows, *cube.values.shape[1:]))
+    mask, period = look_at(training).counts > 0, config.read.season or cube.times.season(step)
+    seen = training[thin(np.arange(rows), many(training))]
     has_season = 1 < period <= min(config.context, rows)
     return GridState(
         targets=cube.names,
@@ -217,7 +256,7 @@ def learn(config: GridConfig, cube: Cube, step: Step, rows: int) -> GridState:
         runs=run_lengths(mask.reshape(-1)),
         modes=max(1, min(MODES, (rows - config.horizon) // 2, int(mask.sum()))),
         floors=tuple(name for name in FLOORS if has_season or name != "season"),
-        scaler=Scaler.fit(cube.values[:rows][known][:, None]),
+        scaler=Scaler.fit(seen[np.isfinite(seen)][:, None]),
     )
 
 

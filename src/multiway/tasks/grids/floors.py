@@ -1,14 +1,15 @@
-"""Floors of a grid's next fields, as plain functions: values `(times, cells)`, NaN where missing, weights of cells."""
+"""Floors of a grid's next fields, as plain functions: values `(times, cells)`, NaN where missing, weights of cells.
+
+Values are taken by blocks of times, so that they need not lie in memory.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multiway.ops.simplex import few_weights
+from multiway.tasks.grids.fields import Fields, Floats, Values, Whole, at_hand, in_blocks, many
 
-Floats = NDArray[np.float64]
-Whole = NDArray[np.int64]
 FLOORS = ("climatology", "persistence", "season", "damped", "eof_ridge")
 """Names of the floors, the simplest first."""
 FEW_PHASES = 24
@@ -17,6 +18,8 @@ PRIOR = 4.0
 """Pairs of times that the damping of all cells counts for, beside those of a cell."""
 PENALTIES = 10.0 ** np.arange(-3, 1.5, 0.5)
 """Of a regression, in mean squares of what it sees; the best by generalised cross-validation is taken."""
+SPARE = 2
+"""How many times the patterns that are looked for are kept from block to block."""
 
 
 class Fitted(NamedTuple):
@@ -42,9 +45,22 @@ class History(NamedTuple):
     weights: Of the cells, with sum 1.
     """
 
-    last: Floats
+    last: Values
     phases: Whole
     weights: Floats
+
+
+def carry_later(values: Values, context: int) -> Fields:
+    """What `carry` gives, of the times that are looked at."""
+
+    def read(rows: Whole) -> Floats:
+        parts = [np.empty((0, values.shape[1]))]
+        for own in np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1) if len(rows) else ():
+            first = max(int(own[0]) - context + 1, 0)
+            parts.append(carry(values[first : own[-1] + 1], context)[own[0] - first :])
+        return np.concatenate(parts)
+
+    return Fields(read, values.shape)
 
 
 def carry(values: Floats, context: int) -> Floats:
@@ -54,12 +70,15 @@ def carry(values: Floats, context: int) -> Floats:
     return np.where(rows - seen < context, np.take_along_axis(values, np.maximum(seen, 0), axis=0), np.nan)
 
 
-def climatology(values: Floats, phases: Whole, period: int) -> Floats:
+def climatology(values: Values, phases: Whole, period: int) -> Floats:
     """Mean of each phase and cell, of a long season over neighbouring phases; else the mean of the cell."""
-    known = np.isfinite(values)
     sums, counts = np.zeros((2, period, values.shape[1]))
-    np.add.at(sums, phases, np.where(known, values, 0.0))
-    np.add.at(counts, phases, known)
+    for start, _, block in in_blocks(values):
+        known, places = np.isfinite(block), phases[start : start + len(block)]
+        filled = np.where(known, block, 0.0)
+        for phase in np.unique(places):
+            sums[phase] += filled[places == phase].sum(0)
+            counts[phase] += known[places == phase].sum(0)
     overall = sums.sum(0) / np.maximum(counts.sum(0), 1)
     reach = period // FEW_PHASES if period > FEW_PHASES else 0
     near = np.arange(period)[:, None] + np.arange(-reach, reach + 1)
@@ -68,26 +87,46 @@ def climatology(values: Floats, phases: Whole, period: int) -> Floats:
     return usual
 
 
-def fit_damping(anomalies: Floats, lead: int, weights: Floats) -> Floats:
-    r"""Share of its anomaly that each cell keeps over a lead, from 0 to 1.
+def fit_damping(anomalies: Values, leads: int, weights: Floats) -> Floats:
+    r"""Share of its anomaly that each cell keeps over each lead, from 0 to 1, `(leads, cells)`.
 
     $\rho_c = \sum_t a_{t+h} a_t / \sum_t a_t^2$, shrunk towards that of all cells together as if these had been seen
     `PRIOR` times more.
     """
-    now, later = anomalies[:-lead], anomalies[lead:]
-    known = np.isfinite(now) & np.isfinite(later)
-    now, later = np.where(known, now, 0.0), np.where(known, later, 0.0)
-    products, squares = (now * later).sum(0), (now * now).sum(0)
-    prior = squares * PRIOR / np.maximum(known.sum(0), 1)
-    common = products @ weights / max(float(squares @ weights), 1e-300)
+    products, squares, counts = np.zeros((3, leads, anomalies.shape[1]))
+    for _, size, block in in_blocks(anomalies, leads):
+        known = np.isfinite(block).astype(np.float64)
+        filled = np.nan_to_num(block)
+        for place in range(leads):
+            later = slice(place + 1, place + 1 + size)
+            now = slice(len(filled[later]))
+            for sums, one, other in (
+                (products, filled[now], filled[later]),
+                (squares, filled[now] ** 2, known[later]),
+                (counts, known[now], known[later]),
+            ):
+                sums[place] += np.einsum("tc,tc->c", one, other)
+    prior = squares * PRIOR / np.maximum(counts, 1)
+    common = (products @ weights / np.maximum(squares @ weights, 1e-300))[:, None]
     kept: Floats = (products + prior * common) / np.maximum(squares + prior, 1e-300)
     return kept.clip(0.0, 1.0)
 
 
-def leading_patterns(anomalies: Floats, weights: Floats, count: int) -> Floats:
-    """The patterns (EOFs) that explain most of the weighted anomalies; a missing one is none."""
-    scaled = np.nan_to_num(anomalies) * np.sqrt(weights)
-    return np.asarray(np.linalg.svd(scaled, full_matrices=False)[2][:count])
+def leading_patterns(anomalies: Values, weights: Floats, count: int) -> Floats:
+    """The patterns (EOFs) that explain most of the weighted anomalies; a missing one is none.
+
+    Of several blocks, the strongest of one are carried on into the next, each as long as it is strong.
+    """
+    if len(anomalies) <= many(anomalies):
+        scaled = np.nan_to_num(anomalies[:]) * np.sqrt(weights)
+        return np.asarray(np.linalg.svd(scaled, full_matrices=False)[2][:count])
+    carried = np.zeros((0, anomalies.shape[1]))
+    for _, _, block in in_blocks(anomalies):
+        seen = np.concatenate([carried, np.nan_to_num(block) * np.sqrt(weights)])
+        mixing = np.linalg.eigh(seen @ seen.T)[1][:, ::-1]
+        carried = mixing[:, : SPARE * count].T @ seen
+    patterns: Floats = carried[:count] / np.maximum(np.linalg.norm(carried[:count], axis=1), 1e-300)[:, None]
+    return patterns
 
 
 def amounts(anomalies: Floats, weights: Floats, patterns: Floats) -> Floats:
@@ -109,17 +148,17 @@ def fit_ridge(now: Floats, later: Floats) -> Floats:
     return best[1]
 
 
-def fit_floors(values: Floats, phases: Whole, weights: Floats, *, period: int, horizon: int, modes: int) -> Fitted:
+def fit_floors(values: Values, phases: Whole, weights: Floats, *, period: int, horizon: int, modes: int) -> Fitted:
     """Everything that the floors know of some times, which follow each other."""
     usual = climatology(values, phases, period)
-    anomalies, leads = values - usual[phases], range(1, horizon + 1)
+    anomalies = at_hand(Fields(lambda rows: values[rows] - usual[phases[rows]], values.shape))
     patterns = leading_patterns(anomalies, weights, modes)
-    seen = amounts(anomalies, weights, patterns)
+    seen = np.concatenate([amounts(block, weights, patterns) for _, _, block in in_blocks(anomalies)])
     return Fitted(
         climatology=usual,
-        damping=np.stack([fit_damping(anomalies, lead, weights) for lead in leads]),
+        damping=fit_damping(anomalies, horizon, weights),
         patterns=patterns,
-        maps=np.stack([fit_ridge(seen[:-lead], seen[lead:]) for lead in leads]),
+        maps=np.stack([fit_ridge(seen[:-lead], seen[lead:]) for lead in range(1, horizon + 1)]),
     )
 
 

@@ -12,14 +12,14 @@ from multiway.errors import ConfigError, DataError
 from multiway.tasks.grids.bands import PERCENTAGES, PRIOR, SHOWN, find_radii, learn_band, share_held
 from multiway.tasks.grids.config import GridConfig
 from multiway.tasks.grids.encode import GridState, PreparedGrid
-from multiway.tasks.grids.floors import Fitted, Floats, Whole, blend_weights, forecast_floors
+from multiway.tasks.grids.fields import BLOCK, Floats, Whole, many, thin
+from multiway.tasks.grids.floors import Fitted, blend_weights, forecast_floors
 from multiway.tasks.grids.network import (
     Frames,
     build_network,
     correct_fields,
     find_scales,
     frames_of,
-    learn_crosswise,
     list_candidates,
 )
 from multiway.tasks.options import hold_levels
@@ -58,7 +58,7 @@ class GridFloors(nn.Module):
 
     def fit(self, grid: PreparedGrid, stop: int) -> None:
         """Learn from the first times of a grid, in place."""
-        for name, values in grid.learn(grid.values[:stop])._asdict().items():
+        for name, values in grid.learn(grid.until(stop))._asdict().items():
             self.keep(name, values)
 
     @property
@@ -106,7 +106,7 @@ def samples_of(module: GridFloors, grid: PreparedGrid) -> Samples:
     """Samples of a network: what the floors leave of the training times, which those do not know, and of validation."""
     base, scales = module.numbers("base"), module.numbers("scales")
     return Samples(
-        frames_of(grid, "train", learn_crosswise(grid), base, scales),
+        frames_of(grid, "train", grid.crosswise, base, scales),
         frames_of(grid, "validation", [grid.early], base, scales),
     )
 
@@ -149,17 +149,24 @@ class Measured(NamedTuple):
         return {name: np.sqrt(self.squares(weights)) for name, weights in every.items()}
 
 
-def list_errors(module: GridFloors, grid: PreparedGrid, part: str, *, alone: bool = False) -> Iterator[Floats]:
-    """By lead, errors of the candidates at each time of a part, `(times, candidates, cells)`; NaN of what is unknown.
+def list_errors(
+    module: GridFloors, grid: PreparedGrid, part: str, *, alone: bool = False, most: int | None = None
+) -> Iterator[tuple[int, Floats]]:
+    """Places of leads, and errors of the candidates at times of a part, `(times, candidates, cells)`.
 
-    Validation is forecast with what the training times say, even where more was learnt since.
+    Times come strip by strip, as many as are worked on at once. What is unknown is NaN. Validation is forecast with
+    what the training times say, even where more was learnt since.
 
     alone: Leave the network out.
+    most: Look at no more times than this, evenly spread.
     """
     start, stop = grid.borders[part]
     origins = np.arange(max(start - grid.horizon, 0), stop - 1)
+    origins = origins if most is None else thin(origins, most)
     fitted = grid.early if part == "validation" and grid.is_split else module.floors
-    return errors_after(module, fitted, grid, origins, (start, stop), alone=alone)
+    size = max(1, BLOCK // (grid.values.shape[1] * (len(grid.state.floors) + 1)))
+    for strip in np.split(origins, range(size, len(origins), size)):
+        yield from enumerate(errors_after(module, fitted, grid, strip, (start, stop), alone=alone))
 
 
 def errors_after(
@@ -181,7 +188,7 @@ def errors_after(
         every = [found[name] for name in names]
         if network is not None:
             every.append(network[is_inside, lead - 1])
-        yield np.stack(every, axis=1) - grid.values[rows, None]
+        yield np.stack(every, axis=1) - grid.values[rows][:, None]
 
 
 def multiply(errors: Floats, areas: Floats) -> Floats:
@@ -194,32 +201,41 @@ def multiply(errors: Floats, areas: Floats) -> Floats:
 
 def measure_errors(module: GridFloors, grid: PreparedGrid, part: str, *, alone: bool = False) -> list[Floats]:
     """Inner products of the candidates' errors at each time and lead, weighted by area over known cells."""
-    every = (multiply(errors, grid.weights) for errors in list_errors(module, grid, part, alone=alone))
-    return [products[np.isfinite(products[:, 0, 0])] for products in every]
+    found: list[list[Floats]] = [[] for _ in range(grid.horizon)]
+    for lead, errors in list_errors(module, grid, part, alone=alone):
+        products = multiply(errors, grid.weights)
+        found[lead].append(products[np.isfinite(products[:, 0, 0])])
+    return [np.concatenate(each) for each in found]
 
 
 def keep_bands(module: GridFloors, grid: PreparedGrid, shares: Floats) -> None:
     """Learn the bands of a blend from its errors on validation, and on all of the training as if on a few more times.
 
-    In the training its network stands for the blend that it corrects.
+    In the training its network stands for the blend that it corrects. Of more times than are worked on at once, some
+    that are evenly spread are looked at.
     """
     count = len(grid.state.floors)
     floors, bands = shares[:, :count] + shares[:, count:].sum(1, keepdims=True) * module.numbers("base"), []
-    every = zip(shares, list_errors(module, grid, "validation"), list_held_out(grid, floors), strict=True)
-    for weights, errors, held_out in every:
-        counts = np.append(np.full(len(held_out), PRIOR / len(held_out)), np.ones(len(errors)))
-        seen = np.concatenate([held_out, np.einsum("c,tcx->tx", weights, errors)])
+    own: list[list[Floats]] = [[] for _ in shares]
+    for lead, errors in list_errors(module, grid, "validation", most=many(grid.values)):
+        own[lead].append(np.einsum("c,tcx->tx", shares[lead], errors))
+    for parts, held_out in zip(own, list_held_out(grid, floors), strict=True):
+        seen = np.concatenate([held_out, *parts])
+        counts = np.append(np.full(len(held_out), PRIOR / len(held_out)), np.ones(len(seen) - len(held_out)))
         bands.append(learn_band(seen, grid.weights, counts))
     for name, values in zip(("spread", "reach"), zip(*bands, strict=True), strict=True):
         module.keep(name, np.stack(values))
 
 
 def list_held_out(grid: PreparedGrid, shares: Floats) -> Iterator[Floats]:
-    """By lead, errors of a blend of floors in the training, `(times, cells)`: of each stretch by the others."""
+    """By lead, errors of a blend of floors in the training, `(times, cells)`: of each stretch by the others.
+
+    Times are as many as are worked on at once, evenly spread.
+    """
     stop = grid.borders["train"][1]
-    fits, past = learn_crosswise(grid), grid.past
+    fits, past = grid.crosswise, grid.past
     for lead, weights in enumerate(shares, start=1):
-        rows, parts = np.arange(lead, stop), []
+        rows, parts = thin(np.arange(lead, stop), many(grid.values)), []
         for place, fitted in enumerate(fits):
             own = rows[(rows - lead) * len(fits) // stop == place]
             found = forecast_floors(fitted, past, own - lead, lead)
@@ -232,8 +248,8 @@ def measure_coverage(module: GridFloors, grid: PreparedGrid, part: str, shares: 
     """Share of the known values of a part, by area over all leads, in the band of each level in percent."""
     radii = {level: module.radii(level) for level in SHOWN}
     sums = {level: np.zeros(2) for level in SHOWN}
-    for lead, (weights, errors) in enumerate(zip(shares, list_errors(module, grid, part), strict=True)):
-        off = np.einsum("c,tcx->tx", weights, errors)
+    for lead, errors in list_errors(module, grid, part):
+        off = np.einsum("c,tcx->tx", shares[lead], errors)
         for level in SHOWN:
             sums[level] += share_held(off, radii[level][lead], grid.weights).sum(1)
     return {level: float(held / max(whole, 1e-300)) for level, (held, whole) in sums.items()}

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from multiway.models import create_model
 from multiway.tasks.grids.config import NONE, GridConfig
 from multiway.tasks.grids.encode import GridState, PreparedGrid
-from multiway.tasks.grids.floors import Fitted, Floats, History, forecast_floors
+from multiway.tasks.grids.fields import Floats, in_blocks
+from multiway.tasks.grids.floors import Fitted, History, forecast_floors
 from multiway.tasks.options import network_fields
 from multiway.tasks.protocol import NETWORK
 from multiway.training import Batch
@@ -20,8 +21,6 @@ from multiway.training.processes import best_device, device_of
 
 FEATURES = 5
 """What a network is told of a cell beside its value: whether that is known, the season on a circle, row and column."""
-FOLDS = 10
-"""Stretches of training times, each forecast first by floors that were learnt from the others."""
 AT_ONCE = 8
 """Samples that are forecast at once."""
 
@@ -136,27 +135,15 @@ def frames_of(grid: PreparedGrid, split: str, floors: Sequence[Fitted], base: Fl
     return Frames(grid=grid, floors=floors, base=base, scales=scales, origins=origins, part=(start, stop))
 
 
-def learn_crosswise(grid: PreparedGrid) -> list[Fitted]:
-    """Floors for each stretch of the training, learnt without its times and those that are forecast from it.
-
-    A network that corrects floors which know the answer would learn to correct too little.
-    """
-    stop = grid.borders["train"][1]
-    fits, rows = [], np.arange(stop)
-    for fold in range(FOLDS):
-        inside = np.flatnonzero(rows * FOLDS // stop == fold)
-        first, last = (inside[0], inside[-1] + min(grid.horizon, stop // 2)) if len(inside) else (stop, stop)
-        is_held = (rows >= first) & (rows <= last)
-        fits.append(grid.learn(np.where(is_held[:, None], np.nan, grid.values[:stop])))
-    return fits
-
-
 def find_scales(grid: PreparedGrid) -> Floats:
     """Root mean square of the anomalies of each channel in the training."""
-    stop = grid.borders["train"][1]
-    planes = grid.state.to_planes(grid.values[:stop] - grid.early.climatology[grid.phases[:stop]])
-    squares = [float(np.nanmean(each**2)) if np.isfinite(each).any() else 0.0 for each in np.moveaxis(planes, 2, 0)]
-    scales: Floats = np.sqrt(np.array(squares)).clip(1e-12)
+    stop, usual = grid.borders["train"][1], grid.early.climatology
+    sums, counts = np.zeros((2, grid.state.planes[1]))
+    for start, _, block in in_blocks(grid.until(stop)):
+        planes = grid.state.to_planes(block - usual[grid.phases[start : start + len(block)]])
+        sums += np.nansum(planes.astype(np.float64) ** 2, axis=(0, 1, 3, 4))
+        counts += np.isfinite(planes).sum((0, 1, 3, 4))
+    scales: Floats = np.sqrt(sums / np.maximum(counts, 1)).clip(1e-12)
     return scales
 
 
