@@ -24,8 +24,8 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 73_441,
-    "functions": 4_792,
+    "lines": 73_478,
+    "functions": 4_794,
     "files with one reader": 24,
     "participle names": 48,
     "formatter switched off": 2,
