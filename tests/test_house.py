@@ -24,8 +24,8 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 73_359,
-    "functions": 4_789,
+    "lines": 73_478,
+    "functions": 4_794,
     "files with one reader": 24,
     "participle names": 48,
     "formatter switched off": 2,

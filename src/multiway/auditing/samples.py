@@ -159,7 +159,7 @@ def are_drawn_up(values: Values) -> NDArray[np.bool_]:
 
 def clocks_of(values: Values) -> NDArray[np.int64]:
     """Tenths of where series begin by the first variate that goes up by one step in all of them; else 0."""
-    steps = np.diff(values, axis=1)
+    steps = np.diff(values, axis=1) if values.shape[1] > 1 else np.zeros_like(values)  # which go up by nothing
     with np.errstate(invalid="ignore"):
         is_clock = (np.ptp(steps, axis=(0, 1)) <= SETTLED * np.abs(steps).max((0, 1))) & (steps.min((0, 1)) > 0)
     if not is_clock.any():
