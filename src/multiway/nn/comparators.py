@@ -9,7 +9,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from multiway import ops
-from multiway.errors import ShapeError
 from multiway.nn import checks
 from multiway.nn.kronecker_attention import make_head_norms
 
@@ -80,18 +79,9 @@ class FullAttention(nn.Module):
         return self.out(mixed.transpose(1, 2).flatten(-2).reshape(x.shape))  # type: ignore[no-any-return]
 
     def _without_padding(self, name: str, x: Tensor, valid: Tensor | None) -> Tensor:
-        """Zeros where tokens are not valid, since NaN times a weight of zero is NaN.
-
-        A mask that is not one of the tokens is refused: one of numbers would be added to the scores.
-        """
-        if valid is None:
-            return x
-        if valid.dtype != torch.bool or valid.shape != x.shape[:-1]:
-            raise ShapeError(
-                f"{type(self).__name__}: the mask of valid tokens of {name} must be boolean and {tuple(x.shape[:-1])}, "
-                f"batch first, True for real tokens. Got {tuple(valid.shape)} of {valid.dtype}."
-            )
-        return torch.where(valid[..., None], x, 0)
+        """Zeros where tokens are not valid, since NaN times a weight of zero is NaN."""
+        checks.check_valid(type(self).__name__, valid, x, name)
+        return ops.blank(x, valid)
 
     def _heads(self, x: Tensor, weight: Tensor, bias: Tensor, count: int) -> tuple[Tensor, ...]:
         """So many projections of all tokens, each `(batch, heads, tokens, head_dim)`."""
