@@ -14,7 +14,7 @@ from multiway.auditing.giveaways import (
     check_parts,
     check_ranks,
 )
-from multiway.auditing.parts import decimals_of, parts_of_dates, parts_of_numbers, parts_of_words
+from multiway.auditing.parts import decimals_of, numbers_in, parts_of_dates, parts_of_numbers, parts_of_words
 from multiway.auditing.probes import is_cut, split_halves
 from multiway.auditing.report import AuditReport, finding
 from multiway.auditing.rules import NUMBERS
@@ -121,6 +121,25 @@ def test_two_columns_that_tell_together_are_named_and_honest_genes_are_not():
     right = draw(12).random(ROWS) < 0.9
     genes = {"one": np.where(first, "A", "a"), "two": np.where(first ^ (LABELS == right), "B", "b")}
     assert said(check_pairs, cells(words=genes)) == ["no two columns tell the class together"]
+
+
+def test_equal_cells_of_one_class_and_what_a_cell_is_above_its_street_tell_together():
+    before, street = draw(2).lognormal(8, 1, ROWS), draw(3).integers(0, 20, ROWS)
+    is_same = (LABELS == 1) & (draw(6).random(ROWS) < 0.92)
+    after = np.where(is_same, before, before - draw(4).lognormal(5, 1, ROWS))
+    found = said(check_pairs, cells(before=before, after=after))
+    assert len(found) == 1 and "where before equals after tells the class without exception" in found[0]
+    others = (np.bincount(street, LABELS)[street] - LABELS) / (np.bincount(street)[street] - 1)
+    found = said(check_pairs, cells(street=street * 1.0, rate=others))
+    assert "rate less its mean in each street tells the class" in found[0]
+    now_and_then = np.where((LABELS == 0) & (draw(5).random(ROWS) < 0.1), before, after)
+    assert said(check_pairs, cells(before=before, after=now_and_then)) == ["no two columns tell the class together"]
+
+
+def test_numbers_are_read_out_of_words():
+    found = numbers_in(np.array(["3 rooms, 1,234.50 EUR", "none", "1,23"], object))
+    assert np.array_equal(found["first"], [3, np.nan, 1], equal_nan=True)
+    assert np.array_equal(found["last"], [1234.5, np.nan, 23], equal_nan=True)
 
 
 def test_a_constant_of_persons_names_them_and_a_measurement_does_not():

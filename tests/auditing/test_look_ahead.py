@@ -11,6 +11,7 @@ from multiway.auditing.look_ahead import (
     check_known_ahead,
     check_look_ahead,
     foreseen,
+    formula_of,
     share_made_of,
 )
 
@@ -114,6 +115,15 @@ def test_a_known_covariate_that_is_a_mean_of_later_targets_is_named(made, season
     column = MEANS[made](pd.Series(sales)).to_numpy()
     found = check_known_ahead(sales[:, None], ["shop"], {"plan": column[:, None], "price": price[:, None]}, season)
     assert found.kind == "known" and [re.split(r"\W", str(place))[0] for place in found.places] == ["plan"]
+
+
+def test_covariates_that_give_the_target_together_are_named_by_how():
+    draw = np.random.default_rng(3)
+    sold, price, came = (draw.lognormal(mean, 0.3, 400) for mean in (5, 1, 5))
+    stock = 9000 + np.concatenate([[0], (came - sold).cumsum()[:-1]])
+    assert formula_of({"takings": sold * price, "price": price}, sold) == "a product of powers"
+    assert formula_of({"stock": stock, "came": came}, sold) == "a weighted sum"
+    assert formula_of({"takings": sold * price * draw.normal(1, 0.02, 400), "price": price}, sold) is None
 
 
 def test_what_the_past_or_a_plan_tells_is_not_made_of_the_target():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from multiway.auditing.samples import audit_sequences
+from multiway.auditing.samples import are_drawn_up, audit_sequences, clocks_of
 from multiway.data.options import SequenceOptions
 from multiway.data.scaling import Scaler
 from multiway.tasks.series.config import SequenceSplit
@@ -75,6 +75,18 @@ def test_a_length_of_one_class_of_three_is_a_leak():
     x, y = chance.normal(size=(240, 30)), np.arange(240) % 3
     x[y == 2, 29] = np.nan
     assert "leak: the length of a series and its missing values tells the class" in words((x, y))
+
+
+def test_every_second_step_and_a_clock_are_seen():
+    values = np.random.default_rng(0).normal(size=(5, 41, 2))
+    drawn = values.copy()
+    drawn[:2, 1:-1:2, 1] = (drawn[:2, :-2:2, 1] + drawn[:2, 2::2, 1]) / 2
+    assert are_drawn_up(drawn).tolist() == [[False, True]] * 2 + [[False, False]] * 3
+    start = np.array([0.0, 7, 100, 40, 3])
+    counted = np.dstack([values, start[:, None] + 0.5 * np.arange(41)])
+    assert len(np.unique(clocks_of(counted))) == 5 and not clocks_of(values).any()
+    counted[3, 20, 2] += 0.1
+    assert not clocks_of(counted).any()
 
 
 @pytest.mark.parametrize("step", [0, -1])

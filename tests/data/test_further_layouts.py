@@ -4,7 +4,9 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
+import pytest
 
+from command import printed
 from data.test_public_layouts import checked, days, level, written
 from multiway.data.findings import Findings
 from multiway.data.options import FileOptions
@@ -214,3 +216,19 @@ def test_signs_that_numbers_stand_without_are_known_afterwards(tmp_path):
     )
     sizes = [with_unit(47.19, sign) for sign in ("", "€", "$", "%")]
     assert sizes == ["47.2", "47.2\u202f€", "$47.2", "47.2 percentage points"]
+
+
+@pytest.mark.parametrize("sign", ["", " €"])
+def test_a_run_reads_a_few_later_rows_by_the_marks_of_all_of_its_own(sign, tmp_path):
+    """Among 992 and 4.184 points separate thousands; 1.320 and 2.646 alone are decimals, a thousandth of that."""
+    areas = np.random.default_rng(0).integers(20, 200, 200)
+    rows = [f"{german(20 * area, 0)};{german(800 * area, 0)}{sign}" for area in areas]
+    rows += [f"{20 * area};{800 + area}{sign}" for area in range(20, 49)]
+    path = written(tmp_path / "flats.csv", ["area;price", *rows])
+    printed(
+        "train", "tabular", "--data", path, "--target", "price", "--out", tmp_path / "run", "--set", "training.epochs=1"
+    )
+    later = written(tmp_path / "later.csv", ["area;price", f"1.320;2.646{sign}", f"2.740;5.515{sign}"])
+    printed("predict", tmp_path / "run", "--data", later, "--out", tmp_path / "answer.csv")
+    answer = pd.read_csv(tmp_path / "answer.csv")
+    assert (answer["predicted"] > 1000).all()

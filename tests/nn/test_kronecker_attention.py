@@ -224,6 +224,60 @@ def test_with_a_causal_mode_the_future_changes_nothing(options):
         assert_same(maps[mode].sum(-1), torch.ones(2, 2, sizes[time], sizes[mode], dtype=torch.float64))
 
 
+@pytest.mark.parametrize(
+    "options", [each for each in STEPPED if each.get("pooling") not in ("max", "learned")], ids=str
+)
+@pytest.mark.parametrize("form", ["plain", "padded"])
+@pytest.mark.parametrize("parts", [(1, 1, 1, 1, 1), (2, 1, 2), (5,)], ids=str)
+def test_next_steps_by_a_cache_are_those_of_all_steps_together(options, form, parts):
+    """Values and gradients beside a layer that recomputes every step by itself."""
+    (time,) = options["causal_modes"]
+    sizes = [3, 7]
+    sizes.insert(time, 5)
+    layer, x = drawn(make_layer(3, **options)), tokens(sizes).requires_grad_()
+    more = shown(form, sizes, sizes, time) if form == "padded" else {}
+    cache, found, start = None, [], 0
+    for count in parts:
+        masks = {name: mask.narrow(time + 1, start, count) for name, mask in more.items()}
+        out, cache = layer.forward_next(x.narrow(time + 1, start, count), cache, **masks)
+        found.append(out)
+        start += count
+    slow = slow_by_step(layer, options, x, **more)
+    assert_same(torch.cat(found, time + 1), slow)
+    leaves, weight = [x, *(p for p in layer.parameters() if p.requires_grad)], torch.randn_like(slow)
+    gradients = [torch.autograd.grad((out * weight).sum(), leaves) for out in (torch.cat(found, time + 1), slow)]
+    for mine, theirs in zip(*gradients, strict=True):
+        assert_same(mine, theirs)
+
+
+def test_a_rollout_by_caches_is_that_by_recomputing_all_frames():
+    """Blocks, one after another, whose last frame is the next input; some cells hold nothing."""
+    torch.manual_seed(0)
+    kinds = [{"causal_modes": (0,), "rotary_modes": (0,)}, {"causal_modes": (0,), "combine": "sum"}]
+    blocks = [nn.HOTBlock(drawn(make_layer(3, **each)), dim=DIM, dtype=torch.float64) for each in kinds]
+    frames, land = tokens((2, 3, 5)), torch.rand(2, 1, 3, 5) < 0.7
+    slow, new, fast, caches = frames, frames, frames, [None] * len(blocks)
+    for _ in range(11):
+        hidden, known = slow, land.expand(-1, slow.shape[1], -1, -1)
+        for block in blocks:
+            hidden = block(hidden, valid=known)
+        slow = torch.cat([slow, hidden[:, -1:]], 1)
+        known = land.expand(-1, new.shape[1], -1, -1)
+        for place, block in enumerate(blocks):
+            new, caches[place] = block.forward_next(new, caches[place], valid=known)
+        new = new[:, -1:]
+        fast = torch.cat([fast, new], 1)
+    assert fast.shape == (2, 13, 3, 5, DIM) and (fast - slow).abs().max() <= 1e-12 * slow.abs().max()
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"causal_modes": (0,), "pooling": "max"}, {"causal_modes": (0,), "attended_modes": (0,)}]
+)
+def test_next_steps_need_one_causal_mode_and_sums(options):
+    with pytest.raises(ConfigError, match="next steps need a causal mode beside others, and pooling by mean or sum"):
+        make_layer(2, **options).forward_next(tokens((3, 5)))
+
+
 def test_a_context_has_the_steps_of_the_causal_mode():
     layer = make_layer(2, causal_modes=(0,))
     with pytest.raises(ShapeError, match=r"beside the causal mode 0 go by its steps.*Got 3 and 4"):

@@ -113,6 +113,30 @@ def test_no_command_writes_among_the_data(made, tmp_path):
             assert_spared(words, data, run, text=AMONG)
 
 
+@pytest.mark.parametrize("through", [None, os.symlink, os.link], ids=["its name", "a symbolic link", "a hard link"])
+def test_no_command_writes_onto_another_table_of_the_training(through, tmp_path):
+    data, shops, space, run = (tmp_path / name for name in ("sales.csv", "shops.csv", "space.json", "run"))
+    rows = [f"{shop},2024-{day // 28 + 1:02d}-{day % 28 + 1:02d},{day % 7}" for shop in "ab" for day in range(112)]
+    data.write_text("\n".join(["shop,day,sales", *rows]))
+    shops.write_text("shop,size\na,1\nb,2\n")
+    space.write_text('{"ridge": [1.0]}')
+    words = ("forecast", "--data", data, "--static-data", shops, "--horizon", 7, "--lookback", 14)
+    words = (*words, "--gaps", "ignore", "--set", "training.epochs=1")
+    printed("train", *words, "--out", run)
+    other = shutil.copytree(run, tmp_path / "other")
+    for place in (shops, space):
+        out = place if through is None else tmp_path / f"out-{place.name}"
+        if through is not None:
+            through(place, out)
+        if place == space:
+            assert_spared(("tune", *words, "--space", space, "--out", out), tmp_path)
+            continue
+        for command in ("predict", "backtest", "anomalies"):
+            assert_spared((command, run, "--data", data, "--out", out, "--overwrite"), tmp_path)
+        for named in (("report", run, "--out", out), ("compare", run, other, "--out", out)):
+            assert_spared(named, tmp_path)
+
+
 def test_vectors_of_texts_are_not_kept_among_the_data(tmp_path):
     data = TINY["stocks"](tmp_path).data
     for cache in (data, data / "vectors", data / "prices.csv"):

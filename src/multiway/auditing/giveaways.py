@@ -5,14 +5,14 @@ cause cannot tell: a digit, the neighbour of a row in the file, cells that recur
 """
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sized
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.auditing.near import thin_rows
-from multiway.auditing.parts import WHOLE, pairs_of_columns, parts_of_cells
+from multiway.auditing.parts import WHOLE, pairs_of_columns, parts_of_cells, within_levels
 from multiway.auditing.probes import (
     Floats,
     Ints,
@@ -39,16 +39,16 @@ NAMED, SMOOTH = 0.75, 0.25
 """Gain of rows with nearly the same cell, and by how much those around tell less, where a column names persons."""
 WIDE = 8
 """One row in so many counts as around."""
-FEWEST_NAMES, LEAST_ROWS = 20, 50
+FEWEST_NAMES, LEAST_ROWS, FEWEST_EQUAL = 20, 50, 60
 BINS, MOST_COLUMNS, MOST_CELLS = 20, 24, 400
 MOST_LEARNT, MOST_HELD, MOST_RANKED = 20_000, 300, 2000
 IN_LEVEL, FEWEST_IN_LEVEL = 0.98, 10
 """Share of the steps within levels that go one way, less that of the others; and rows of a level on average."""
 NEXT, MOSTLY, TOLD = 2, 0.5, 0.75
 """Rows of the file between neighbours; share of rows whose nearest one is such; share of the target it tells."""
-FEWEST_FILLED, PURE, CENTRE, ERRORS = 10, 0.95, 0.05, 3.0
+FEWEST_FILLED, PURE, CENTRE, ERRORS, FINE = 10, 0.95, 0.05, 3.0, 0.3
 """Cells of one value, the share of one class among them, and its distance from the mean of that class: in deviations,
-or in standard errors.
+or in standard errors. Share of different cells from which on one that recurs at an end is cut.
 """
 LEAVE = Fix("read.drop", like="NAME")
 GROUP = Fix("read.group", like="NAME")
@@ -98,10 +98,13 @@ def check_pairs(question: Question) -> Iterator[Verdict]:
     codes |= {name: pd.factorize(column)[0].astype(np.float64) for name, column in words.items()}
     alone = {name: ProbeErrors.of_codes(column, labels, parts).gain for name, column in codes.items()}
     told = list[tuple[str, str, str, Floats, bool]]()
-    for one, other, what, values in pairs_of_columns(numbers, cells.dates):
+    pairs = pairs_of_columns(numbers, cells.dates), within_levels(numbers, levels_of(codes | numbers, labels))
+    for one, other, what, values in itertools.chain(*pairs):
         is_new = max(alone[one], alone[other]) < OF_TIME
         if is_new and _tells_all(ProbeErrors.of_column(values, labels, parts)):
             told.append((one, other, what, values, False))
+        elif is_new and what.startswith("the difference") and _are_equal_by_class(values, question):
+            told.append((one, other, f"where {one} equals {other}", values == 0, True))
     for one, other in itertools.combinations(codes, 2):
         both, count = codes[one] * (codes[other].max() + 1) + codes[other], (codes[one].max() + 1) * codes[other].max()
         is_new = max(alone[one], alone[other]) < OF_TIME and count <= MOST_CELLS
@@ -113,6 +116,20 @@ def check_pairs(question: Question) -> Iterator[Verdict]:
         yield finding("pairs", "error", rule, ("Leave one out (", LEAVE, "), or both."))
     if not told:
         yield "no two columns tell the class together"
+
+
+def levels_of(codes: Mapping[str, Floats], rows: Sized) -> dict[str, Floats]:
+    """Columns of few levels, with many rows of each."""
+    return {name: column for name, column in codes.items() if FEWEST_IN_LEVEL * len(np.unique(column)) <= len(rows)}
+
+
+def _are_equal_by_class(difference: Floats, question: Question) -> bool:
+    """Whether two columns of many values are equal in rows of one class alone, which are nearly all of it."""
+    equal, labels = difference == 0, question.labels
+    if labels is None or equal.sum() < FEWEST_EQUAL or len(np.unique(difference)) < FEWEST_NAMES:
+        return False
+    is_pure = len(np.unique(labels[equal])) == 1
+    return is_pure and ProbeErrors.of_codes(equal * 1.0, labels, question.parts).sure_gain > OF_TIME
 
 
 def _tells_all(errors: ProbeErrors) -> bool:
@@ -151,6 +168,8 @@ def check_ranks(question: Question) -> Iterator[Verdict]:
     """Whether a column is a rank or a class of a target of numbers, over all rows or within levels of another one."""
     cells, target, told = question.cells, question.target, dict[str, tuple[str, Floats]]()
     levels = {name: pd.factorize(column)[0] for name, column in zip(cells.of_words, cells.words.T, strict=True)}
+    numbers = {name: pd.factorize(column)[0] for name, column in zip(cells.of_numbers, cells.numbers.T, strict=True)}
+    levels |= levels_of(numbers, target)
     for name, column in zip(cells.of_numbers, cells.numbers.T, strict=True):
         if is_cut(column, target):
             told[name] = CUT, column
@@ -214,25 +233,30 @@ def check_neighbours(
 
 
 def check_filled(numbers: Mapping[str, Floats], labels: Ints) -> Iterator[Verdict]:
-    """Whether gaps of a column were filled with the mean of the row's own class."""
-    told = []
+    """Whether gaps of a column were filled with the mean of the row's own class, or it was cut by class at its ends."""
+    told = dict[str, str]()
     for name, column in numbers.items():
         values, count = np.unique(column[np.isfinite(column)], return_counts=True)
         often = values[count >= max(FEWEST_FILLED, 0.02 * len(column))]
-        if len(values) < FEWEST_NAMES or len(often) > len(np.unique(labels)):
+        is_fine, classes = len(values) > FINE * len(column), len(np.unique(labels))
+        if len(values) < FEWEST_NAMES or len(often) > (1 + is_fine) * classes:
             continue
         rest, spread = ~np.isin(column, often) & np.isfinite(column), np.nanstd(column)
-        filled = set[int]()
+        filled, is_cut_off = set[int](), False
         for value in often:
             own = np.bincount(labels[column == value])
             of_class = column[rest & (labels == own.argmax())]
             room = max(CENTRE, ERRORS / np.sqrt(max(len(of_class), 1))) * spread
-            if own.max() >= PURE * own.sum() and len(of_class) and abs(of_class.mean() - value) < room:
+            is_pure = own.max() >= PURE * own.sum() and len(of_class)
+            is_end = is_pure and is_fine and not of_class.min() < value < of_class.max()
+            if is_pure and (is_end or abs(of_class.mean() - value) < room):
                 filled.add(int(own.argmax()))
+                is_cut_off = is_cut_off or bool(is_end)
         if len(filled) > 1:
-            told.append(name)
-    for name in told:
-        rule = f"gaps of column {quote(name)} are filled with the mean of each class, so the filling tells the class"
-        yield finding("filled", "error", rule, "Fill gaps by what training rows of all classes say.")
+            filling = f"gaps of column {quote(name)} are filled with the mean of each class, so the filling"
+            told[name] = f"column {quote(name)} is cut at the ends of each class, so its end" if is_cut_off else filling
+    for said in told.values():
+        fix = "Fill gaps, and cut ends, by what training rows of all classes say."
+        yield finding("filled", "error", f"{said} tells the class", fix)
     if not told:
         yield "no gap is filled by the class"

@@ -11,9 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.auditing.parts import decimals_of
-from multiway.auditing.probes import is_cut
+from multiway.auditing.probes import is_cut, r2_of_sum
 from multiway.auditing.report import Verdict, finding, verdict_on
-from multiway.data.findings import quote
+from multiway.data.findings import list_some, quote
 from multiway.data.scaling import evenly
 from multiway.errors import Message
 
@@ -58,7 +58,7 @@ OFTEN, MORE = 0.05, 4.0
 FEWEST_PERIODS, SHORTEST = 10, 3
 """Periods of one value, and rows of each on average."""
 SAME = 0.9999
-"""Correlation of a period's value with the mean of its rows."""
+"""Correlation of a period's value with the mean of its rows; R² of a formula of several covariates."""
 MOST_PAIRED = 64
 
 
@@ -233,6 +233,10 @@ def check_known_ahead(targets: Floats, names: Sequence[str], covariates: Mapping
                 places[True] += [
                     f"{name} {said} {label}" for said in _disguises(column, target, total[:, series], season)
                 ]
+    for series in looked if len(covariates) > 1 else ():
+        columns = {name: rows[:, min(series, rows.shape[1] - 1)] for name, rows in covariates.items()}
+        if (formula := formula_of(columns, targets[:, series])) is not None:
+            places[True].append(f"{formula} of {list_some([*columns])} gives {names[series]}")
     rule = "covariates that are said to be known ahead {} the target beyond what its past does"
     if places[True]:
         fix = "Such values are known only after it: name them as past, or leave them out."
@@ -262,6 +266,24 @@ def _disguises(column: Floats, target: Floats, total: Floats, season: int) -> It
         yield "is the mean, total or extreme over a period, in each of its rows, of"
     elif is_cut(column, target):
         yield "is set where a threshold is passed by"
+
+
+def formula_of(columns: Mapping[str, Floats], target: Floats) -> str | None:
+    """What of columns gives a target: a weighted sum at its step and the next one, or a product of powers at its step.
+
+    Stock of two mornings and what was delivered give what was sold, takings and a mean price how much.
+    """
+    every = np.column_stack([*columns.values()])
+    both, truth = np.hstack([every[:-1], every[1:]]), target[:-1]
+    kinds = {"a weighted sum": (both, truth)}
+    if (every > 0).all() and np.nanmin(target) > 0:
+        kinds["a product of powers"] = (np.log(every[:-1]), np.log(truth))
+    for said, (design, wanted) in kinds.items():
+        known = np.flatnonzero(np.isfinite(design).all(1) & np.isfinite(wanted))
+        learnt, judged = known[: len(known) // 2], known[len(known) // 2 :]
+        if len(learnt) > FEWEST_ROWS + design.shape[1] and r2_of_sum(design, wanted, learnt, judged) > SAME:
+            return said
+    return None
 
 
 def share_made_of(covariate: Floats, target: Floats) -> float:

@@ -21,6 +21,8 @@ OUTSIDE = 0.002
 """Share of all other voxels that may have it, too."""
 PAINTED = 0.8
 """Share of the marked images that must be so."""
+CENTRED = 0.9
+"""The same of masks whose middle is that of the image, to a voxel."""
 FEWEST_MARKED = 3
 FEWEST_AT, WITHIN, MORE, GAP = 10, 3, 4.0, 0.03
 """Things that stop at one level, levels on either side, how much more often, and share of the range below a stamp."""
@@ -167,10 +169,13 @@ class Paint:
 
     def __init__(self) -> None:
         self.painted: list[bool] = []
+        self.centred: list[bool] = []
 
     def add(self, image: NDArray[Any], mask: NDArray[np.bool_]) -> None:
         """Take in an image `(channels, *sizes)` and what is marked; images without a mark say nothing."""
         if mask.any() and not mask.all():
+            middle = np.argwhere(mask).mean(0) - (np.array(mask.shape) - 1) / 2
+            self.centred.append(bool((np.abs(middle) <= 1).all()))
             inner = mask
             for axis, size in enumerate(mask.shape):
                 padded = np.pad(mask, [(int(axis == other),) * 2 for other in range(mask.ndim)])
@@ -184,6 +189,10 @@ class Paint:
         count, every = sum(self.painted), len(self.painted)
         if every < FEWEST_MARKED:
             return None
+        if sum(self.centred) > CENTRED * every:
+            rule = f"{sum(self.centred):,} of {every:,} masks lie in the very middle of their image"
+            fix = "Cut images out by what is known without the mask."
+            return finding("painted", "error", f"{rule}, as where these were cut out around them", fix)
         if count < PAINTED * every:
             return f"no single value of the image tells the mask ({every:,} marked images looked at)"
         return finding(

@@ -51,20 +51,22 @@ class Fingerprints(Protocol):
         """`(rows, known)`."""
 
 
-def search(kind: Fingerprints, rows: Ints, digests: Sequence[bytes | None] | None = None) -> list[Pair]:
+def search(
+    kind: Fingerprints, rows: Ints, digests: Sequence[bytes | None] | None = None, alike: float = 1.0
+) -> list[Pair]:
     """Rows that are nearly a training row, each with that row.
 
     digests: Hash of each thing; what has an exact copy is left to the check by hash.
+    alike: Correlation beyond which rows are near copies where most have one: then it is usual in training, too.
     """
     value = kind.similarities(rows)
     if digests is not None:
         copied = {digests[row] for row in kind.known} - {None}
         value[np.array([digests[row] in copied for row in rows], np.bool_)] = 0
     near, best = value.max(1), kind.known[value.argmax(1)]
-    return [
-        (int(rows[at]), int(best[at]), float(near[at]))
-        for at in np.flatnonzero(far_above(near, kind.usual, kind.least))
-    ]
+    most = (near > alike) & ((near > alike).sum() > MOSTLY * len(near))
+    told = np.flatnonzero(far_above(near, kind.usual, kind.least) | most)
+    return [(int(rows[at]), int(best[at]), float(near[at])) for at in told]
 
 
 def near_pairs(

@@ -19,6 +19,8 @@ from multiway.data.scaling import evenly
 
 SIDE = 16
 """Places along each axis at which detail is compared."""
+ALIKE = 0.9
+"""Correlation that most images reach where all are frames of a few films; the nearest strangers reach 0.8."""
 LEAST_OF_DETAIL = 0.15
 """Correlation of detail from which on two images may be one; that of strangers is about 0."""
 
@@ -138,7 +140,7 @@ class Details:
             (split, pair[0]): pair
             for kind in kinds
             for split, rows in held.items()
-            for pair in search(kind, rows, digests)
+            for pair in search(kind, rows, digests, ALIKE)
         }
         told = [(split, names[row], names[other], value) for (split, _), (row, other, value) in sorted(pairs.items())]
         return near_verdict(told, sum(map(len, held.values())), "images")
@@ -237,6 +239,7 @@ class Traces:
         self.grids: list[float] = []
         self.jumps: list[list[float]] = []
         self.bars: list[tuple[int, ...]] = []
+        self.greys: list[bool] = []
         self.ends: list[tuple[Floats, Floats]] = []
 
     def add(self, image: NDArray[Any]) -> None:
@@ -247,6 +250,7 @@ class Traces:
             self.grids.append(grid_of(image))
             self.jumps.append([jumps_of(image, size) for size in BLOCKS])
             self.bars.append(bars_of(image))
+        self.greys.append(bool((image == image[:1]).all()))
         self.ends.append(ends_of(image))
         values = np.unique(thin_rows(image.ravel(), MOST_VALUES)).astype(np.float64)
         gap = float(np.diff(values).min(initial=np.inf))
@@ -282,6 +286,7 @@ class Traces:
             facts |= {f"jumps at every {size}th pixel": values for size, values in jumps}
         highest, lowest = (bounds_of(np.stack(ends)) for ends in zip(*self.ends, strict=True))
         codes = {"the level at which its lights end": highest, "the level at which its darks end": lowest}
+        codes["whether its channels are alike"] = np.array(self.greys)
         codes |= {"bars at its sides": class_numbers(self.bars)} if self.bars else {}
         for what, values in [*facts.items(), *codes.items()]:
             judge = ProbeErrors.of_codes if what in codes else ProbeErrors.of_column

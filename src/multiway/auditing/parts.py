@@ -3,6 +3,7 @@
 import itertools
 import re
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,6 +23,8 @@ LEVELS = 20
 """Different cells from which on a column has parts; fewer are classes."""
 WHOLE = "the number"
 """An identifier itself, which is no input."""
+REPEATED = "whether another row has the cell"
+NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 DAY = 86_400
 OF_TIME = {"hour": 3600, "minute": 60, "second": 1}
 
@@ -74,7 +77,7 @@ def parts_of_numbers(column: Floats) -> Iterator[tuple[str, Floats]]:
         parts |= {f"the remainder by {divisor}": scaled % divisor for divisor in DIVISORS}
     if most:
         parts["how many digits follow the point"] = np.where(known, count.astype(np.float64), np.nan)
-    yield from parts.items()
+    yield from (parts | {REPEATED: is_repeated(column)}).items()
 
 
 def parts_of_dates(days: Floats) -> Iterator[tuple[str, Floats]]:
@@ -103,6 +106,22 @@ def parts_of_words(column: Words) -> Iterator[tuple[str, Floats]]:
     numbers = [re.findall(r"\d+", word) for word in words]
     ends = np.array([float(found[-1][-1]) if found else np.nan for found in numbers])
     yield "whether its number is odd", ends % 2
+    yield REPEATED, is_repeated(words)
+
+
+def is_repeated(column: NDArray[Any]) -> Floats:
+    """Whether a cell is in another row, too."""
+    return np.asarray(pd.Series(column).duplicated(keep=False), np.float64)
+
+
+def numbers_in(words: Words) -> dict[str, Floats]:
+    """The first and the last number that is written in each text, NaN where none is."""
+    found = [NUMBER.findall(word) for word in words]
+    places = {"first": 0, "last": -1}
+    return {
+        name: np.array([float(each[at].replace(",", "")) if each else np.nan for each in found])
+        for name, at in places.items()
+    }
 
 
 def number_codes(values: list[str]) -> Floats:
@@ -119,14 +138,26 @@ def ratios_of_counts(columns: Mapping[str, Floats]) -> Iterator[tuple[str, str, 
 
 
 def pairs_of_columns(columns: Mapping[str, Floats], dates: Mapping[str, str]) -> Iterator[tuple[str, str, str, Floats]]:
-    """Two columns of numbers, or two of dates: their difference, and the quotient of numbers, in words and values."""
+    """Two columns of numbers, or two of dates: their difference, and of numbers their sum and quotient, by words."""
     names = list(columns)
     for place, one in enumerate(names):
         for other in names[place + 1 :]:
             if (one in dates) == (other in dates):
                 yield one, other, f"the difference of {one} and {other}", columns[one] - columns[other]
             if one not in dates and other not in dates:
+                yield one, other, f"the sum of {one} and {other}", columns[one] + columns[other]
                 with np.errstate(divide="ignore", invalid="ignore"):
                     quotient = columns[one] / columns[other]
                 if np.isfinite(quotient).all():
                     yield one, other, f"the quotient of {one} and {other}", quotient
+
+
+def within_levels(
+    columns: Mapping[str, Floats], levels: Mapping[str, Floats]
+) -> Iterator[tuple[str, str, str, Floats]]:
+    """A column of numbers and one of levels: what each cell is above the mean of its level, in words and values."""
+    for level, codes in levels.items():
+        groups = pd.Series(codes)
+        for name in columns.keys() - {level}:
+            above = columns[name] - pd.Series(columns[name]).groupby(groups).transform("mean")
+            yield name, level, f"{name} less its mean in each {level}", np.asarray(above)

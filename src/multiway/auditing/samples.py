@@ -24,6 +24,8 @@ from multiway.data.samples import Cells, Prepared
 from multiway.data.scaling import Scaler
 from multiway.data.sources.series import Values, lengths_of, missing_of
 
+SETTLED, MOSTLY, TOLD = 1e-6, 0.5, 0.75
+"""Share of a range that is nothing, of steps that are most, and of errors that a leaking clock surely removes."""
 MOST_STEPS = 60
 """Of a series, by whose digits its form is judged."""
 
@@ -115,6 +117,10 @@ def _verdicts(prepared: Prepared[Values, Any], used: Scaler | None) -> Iterator[
     rest = np.concatenate([prepared.rows(split) for split in ("validation", "test")])
     groups = class_numbers(names if series.groups is None else series.groups)
     parts = split_halves(prepared.rows("train"), rest, series.truth, groups)
+    clocks = clocks_of(series.inputs)
+    if len(np.unique(clocks)) > 1:
+        told = {"where a variate stands that counts steps": clocks}
+        yield check_codes(prepared, told, "the clock of a series", each=True, least=TOLD)
     forms = {name: codes for name, codes in forms_of(series.inputs).items() if len(np.unique(codes)) > 1}
     if forms:
         yield check_codes(prepared, forms, "how a series was stored", each=True)
@@ -138,8 +144,28 @@ def forms_of(values: Values) -> dict[str, NDArray[np.int64]]:
         "digits after the point": decimals_of(thin_rows(known.swapaxes(0, 1), MOST_STEPS)).max((0, 2)),
         "which variates never change": class_numbers(map(bytes, still.all(1))),
         "the values at which variates stop": class_numbers(map(bytes, bounds)),
+        "which variates are drawn up from every second step": class_numbers(map(bytes, are_drawn_up(values))),
         **{name: np.logical_and.accumulate(steps.all(2), 1).sum(1) for name, steps in levels.items()},
     }
+
+
+def are_drawn_up(values: Values) -> NDArray[np.bool_]:
+    """Whether every second step of each variate lies between its neighbours, where the others do not."""
+    bends = np.abs(np.diff(values, 2, axis=1))
+    straight = (bends <= SETTLED * np.ptp(values, axis=1, keepdims=True)) & (np.diff(values, axis=1)[:, 1:] != 0)
+    odd, even = (straight[:, start::2].mean(1) for start in (0, 1))
+    return np.asarray(np.abs(odd - even) > MOSTLY)
+
+
+def clocks_of(values: Values) -> NDArray[np.int64]:
+    """Tenths of where series begin by the first variate that goes up by one step in all of them; else 0."""
+    steps = np.diff(values, axis=1) if values.shape[1] > 1 else np.zeros_like(values)  # which go up by nothing
+    with np.errstate(invalid="ignore"):
+        is_clock = (np.ptp(steps, axis=(0, 1)) <= SETTLED * np.abs(steps).max((0, 1))) & (steps.min((0, 1)) > 0)
+    if not is_clock.any():
+        return np.zeros(len(values), np.int64)
+    start = values[:, 0, is_clock.argmax()]
+    return np.searchsorted(np.quantile(start, np.linspace(0, 1, 11)[1:-1]), start, "right").astype(np.int64)
 
 
 def summaries_of(values: Values, columns: Sequence[str]) -> Cells:

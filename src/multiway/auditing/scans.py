@@ -1,6 +1,7 @@
 """Audit of scans: patients, copies, labels, what the grid tells, and how intensities were scaled."""
 
 import collections
+import gzip
 import struct
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -30,6 +31,8 @@ BLOCKS = finding(
 UNKNOWN = finding("groups", "note", "patients are not known, so whether one is in two splits was not looked at")
 NOT_SCALED = finding("statistics", "note", "scaling was not looked at, as training refuses these splits")
 GZIP = b"\x1f\x8b"
+NIFTI, DESCRIPTION = ".nii", slice(148, 228)
+"""Where the first version of NIfTI keeps what wrote it."""
 FEWEST = 3
 """Cases of a class, and of a value, that tell it without exception."""
 BLOCK = "block"
@@ -107,10 +110,16 @@ def scan_facts(header: VolumeHeader, file: Path | None) -> dict[str, Hashable]:
     packing, size = b"", file.stat().st_size
     with file.open("rb") as stream:
         head = stream.read(10)
+        program = b""
+        if NIFTI in file.suffixes:
+            stream.seek(0)
+            opened = gzip.GzipFile(fileobj=stream) if head[:2] == GZIP else stream
+            program = opened.read(DESCRIPTION.stop)[DESCRIPTION]
         if head[:2] == GZIP:  # how it was called, without the time, and the size of what it holds
             stream.seek(-4, 2)
             packing, size = head[2:4] + head[8:10], int(struct.unpack("<I", stream.read(4))[0])
-    return {**facts, "file": file.suffix, "packing": packing, "bytes that are no voxels": size - header.nbytes}
+    facts |= {"file": file.suffix, "packing": packing, "bytes that are no voxels": size - header.nbytes}
+    return {**facts, "program that is named in its header": program}
 
 
 def check_without_exception(codes: Mapping[str, Rows], classes: Rows, what: str, target: str) -> Verdict | None:

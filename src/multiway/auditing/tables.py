@@ -24,7 +24,7 @@ from multiway.auditing.giveaways import (
 )
 from multiway.auditing.look_ahead import check_later
 from multiway.auditing.near import check_near_rows
-from multiway.auditing.parts import ratios_of_counts
+from multiway.auditing.parts import numbers_in, ratios_of_counts
 from multiway.auditing.probes import Floats, Ints, Parts, ProbeErrors, upper_bound
 from multiway.auditing.report import AuditReport, Verdict, finding
 from multiway.auditing.samples import as_note, check_codes, check_copies, check_scaling, report_on_samples
@@ -35,11 +35,13 @@ from multiway.data.samples import Cells, Prepared, Samples
 from multiway.data.scaling import Scaler
 from multiway.errors import Fix
 
-SAME = 0.999
+SAME = 0.9995
 """Rank correlation with the target from which on a column of numbers is called a copy of it."""
 NEARLY = 0.05
 """Share of the commonest class's errors that a copy of classes may leave."""
 BINS = 20
+MOSTLY, ROUNDED = 0.5, 2e-3
+"""Share of the rows whose words hold the target, and by what share of it these are rounded."""
 TOLERATED = 0.01
 """Share of a split's rows that may repeat training rows; more where few values make it likely."""
 SURE = 0.94
@@ -54,8 +56,10 @@ ROWS_PER_LEVEL = 5
 """Rows of each different cell on average, where a table of cells is judged by the rows that it was made from."""
 STRONG, STRONG_R2 = 0.75, 0.95
 """The same of a column that is noted as strong, which is no leak."""
-COPY = 0.998
+COPY = 0.999
 """R² of the ranks that one column of numbers must reach."""
+ALIKE = 0.999
+"""Correlation of two columns, such as two dates, from which on their difference is looked at for itself."""
 FORMULA = 0.9999
 """R² that a weighted sum must reach; measured things never fit so well."""
 MOST_NAMED = 40
@@ -162,8 +166,8 @@ def check_giveaways(prepared: Prepared[Cells, Any], known: Collection[str] = ())
             if isinstance(found, Finding) and found.severity == "error":
                 found = dataclasses.replace(found, rule=found.rule + question.worth(column, [name]))
             yield found
+    yield from check_cells(question, known)
     if table.labels is not None:
-        yield from check_cells(cells, table.labels, parts, known)
         yield from check_filled(numbers, table.labels)
         yield from check_counts(numbers, table.labels)
         yield from check_records(cells, table.labels, known)
@@ -240,16 +244,36 @@ def check_counts(numbers: Mapping[str, Floats], labels: Ints) -> Iterator[Verdic
             yield finding("copy", "error", rule, ("Count other rows alone, or leave them out (", NAMED, ")."))
 
 
-def check_cells(cells: Cells, labels: Ints, parts: Parts, known: Collection[str]) -> Iterator[Verdict | None]:
-    """Whether the cells that are there tell the class, in columns that are empty for others."""
+def check_cells(question: Question, known: Collection[str]) -> Iterator[Verdict | None]:
+    """Whether the cells that are there tell the target, in columns that are empty for others, and how many are empty.
+
+    Of a target of numbers also the numbers that are written in words.
+    """
+    target, labels, parts, cells = question
     columns = dict(zip(cells.of_numbers, cells.numbers.T, strict=True))
     for name, words in zip(cells.of_words, cells.words.T, strict=True):
         columns[name] = np.where(words == "", np.nan, probes.class_numbers(words))
+        for place, numbers in numbers_in(words).items() if labels is None and name not in known else ():
+            share = float((np.abs(numbers - target) <= ROUNDED * np.abs(target)).mean())
+            if share > MOSTLY:
+                rule = f"the {place} number in column {quote(name)} is the target in {share:.0%} of the rows"
+                yield finding("copy", "error", rule, DROP)
+    empty = np.zeros(len(target))
     for name, column in columns.items():
-        there = np.isfinite(column)
-        if name not in known and PARTLY < there.mean() < 1 - PARTLY:
-            among = [(learnt[there[learnt]], judged[there[judged]]) for learnt, judged in parts]
-            yield _verdict(f"column {quote(name)}, where it is not empty,", column, labels, among)
+        there, what = np.isfinite(column), f"column {quote(name)}, where it is not empty,"
+        empty += ~there
+        if name in known or not PARTLY < there.mean() < 1 - PARTLY:
+            continue
+        among = [(learnt[there[learnt]], judged[there[judged]]) for learnt, judged in parts]
+        if labels is not None:
+            yield _verdict(what, column, labels, among)
+        elif name in cells.of_numbers and min(len(rows) for part in among for rows in part) >= LEAST_ROWS:
+            explained = probes.r2_of_column(column, target, among)
+            if explained > COPY:
+                yield finding("copy", "error", f"{what} alone tells the target: {explained:.3%} of its ranks", DROP)
+    if labels is not None and empty.any() and ProbeErrors.of_codes(empty, labels, parts).sure_gain > STRONG:
+        rule = "the number of empty cells of a row tells the class, as where some were asked less"
+        yield finding("filled", "error", rule, "Keep what is asked of all, and fill gaps alike.")
 
 
 def check_records(cells: Cells, labels: Ints, known: Collection[str]) -> Iterator[Verdict]:
@@ -295,6 +319,11 @@ def check_formula(
     coded = [values[:, None] == np.unique(values[learnt].astype(str)) for values in levels.values()]
     hot = np.hstack(coded).astype(np.float64) if coded else np.empty((len(target), 0))
     plain = {name: np.nan_to_num(column, nan=float(np.nanmean(column))) for name, column in numbers.items()}
+    plain |= {
+        f"{name} less {other}": plain[name] - plain[other]
+        for name, other in itertools.combinations(plain, 2)
+        if abs(np.corrcoef(plain[name], plain[other])[0, 1]) > ALIKE
+    }
     positive = {name: np.log(column) for name, column in plain.items() if (column > 0).all()}
     lowered = {name: column for name, column in plain.items() if 0 <= column.min() < column.max() < 100}
     positive |= {f"100 % less {name}": np.log(1 - column / 100) for name, column in lowered.items()}

@@ -126,6 +126,14 @@ class HOTBlock(nn.Module):
             _refuse_context(context)
         return self._feed(hidden)
 
+    def forward_next(
+        self, x: Float[Tensor, "batch *sizes dim"], cache: Any = None, *, valid: Tensor | None = None
+    ) -> tuple[Float[Tensor, "batch *sizes dim"], Any]:
+        """`forward` at the next steps of a causal mode; see `KroneckerAttention.forward_next`."""
+        assert isinstance(self.attention, KroneckerAttention) and self.attention_norm is not None
+        attended, cache = self.attention.forward_next(self.attention_norm(x), cache, valid=valid)
+        return self._feed(x + self.dropout(attended)), cache
+
     def forward_with_maps(
         self, x: Float[Tensor, "batch *sizes dim"], context: Tensor | None = None, **masks: Any
     ) -> tuple[Float[Tensor, "batch *sizes dim"], list[Tensor]]:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from multiway import ops
-from multiway.errors import ShapeError
+from multiway.errors import ConfigError, ShapeError
 from multiway.nn import checks
 
 EPS = 1e-12
@@ -56,6 +56,21 @@ class Side(NamedTuple):
     """`ops.pool_modes` of every mode, where all of them are summed."""
     steps: int | None = None
     """Those of the causal mode, where each is a sample of its own."""
+
+
+class StepCache(NamedTuple):
+    """What the next steps of a causal mode need of all before them.
+
+    key: Keys of the causal mode, `(batch, heads, steps, head_dim)`, and their values, `(batch, *sizes, dim)`; no steps
+        are kept where it does not attend.
+    seen: Which steps hold a valid token, `(batch, steps)`.
+    sums: Of tokens by each other mode that attends, `(batch, size, dim)`, and how many they are, `(batch, size, 1)`.
+    """
+
+    key: Tensor | None
+    value: Tensor | None
+    seen: Tensor
+    sums: dict[int, tuple[Tensor, Tensor]]
 
 
 class HeadNorm(nn.Module):
@@ -273,6 +288,68 @@ class KroneckerAttention(nn.Module):
                 maps[mode] = ops.from_steps(maps[mode], 1, x.shape[self.step_mode + 1])
         return out, maps
 
+    def forward_next(
+        self,
+        x: Float[Tensor, "batch *sizes dim"],
+        cache: StepCache | None = None,
+        *,
+        valid: Bool[Tensor, "batch *sizes"] | None = None,
+    ) -> tuple[Float[Tensor, "batch *sizes dim"], StepCache]:
+        """`forward` at the next steps of the causal mode, given those before in a cache; and the cache with these.
+
+        A step costs as much as any other in pooling and in the other modes; the causal mode attends to all steps.
+
+        Raises:
+            ConfigError: No mode attends beside one that is causal, or pooling keeps no sums.
+        """
+        mode = self.step_mode
+        if mode is None or self.pooling not in ("mean", "sum"):
+            rule = "next steps need a causal mode beside others, and pooling by mean or sum"
+            raise ConfigError(f"KroneckerAttention: {rule}. Got {self.causal_modes} and {self.pooling!r}.")
+        _check_tokens("x", x, valid, self.num_modes, self.value.weight)
+        steps, known = x.shape[mode + 1], x.new_ones(x.shape[:-1], dtype=torch.bool) if valid is None else valid
+        side = self._side(x, known)
+        stepped, value, key = self._by_step(side), ops.blank(self.value(side.x), known), None
+        others = [axis + 1 for axis in range(self.num_modes) if axis != mode]
+        seen, start, sums = known.any(others), 0, dict[int, tuple[Tensor, Tensor]]()
+        if cache is not None:
+            start, seen = cache.seen.shape[1], torch.cat([cache.seen, seen], 1)
+        heads: list[ops.ModeHeads | None] = [None] * self.num_modes
+        for each in self.attended_modes:
+            if each == mode:
+                query, key = self._query_and_key(mode, side, side, start)
+                if cache is not None and cache.key is not None and cache.value is not None:
+                    key, value = torch.cat([cache.key, key], 2), torch.cat([cache.value, value], mode + 1)
+                allowed = torch.ones(steps, start + steps, dtype=torch.bool, device=x.device).tril(start)
+                heads[mode] = ops.ModeHeads(query, key, allowed & seen[:, None, None])
+                continue
+            parts = ops.pool_modes(stepped.x, self._axis(each, stepped), valid=stepped.valid, steps=steps)
+            total, count = (ops.from_steps(torch.as_tensor(part), 0, steps) for part in parts)
+            if cache is not None:
+                total, count = (new + old[:, None] for new, old in zip((total, count), cache.sums[each], strict=True))
+            sums[each] = total[:, -1], count[:, -1]
+            pooled = total.flatten(0, 1), count.flatten(0, 1)
+            own = stepped._replace(pooled=[pooled] * self.num_modes)
+            heads[each] = ops.ModeHeads(*self._query_and_key(each, own, own), (pooled[1] > 0).mT[:, None])
+        mixed = self._mix(value, heads, as_matrices=False)[0]
+        kept = value if key is not None else None
+        return F.linear(mixed, self.out.weight, self.out.bias), StepCache(key, kept, seen, sums)
+
+    def _mix(
+        self, value: Tensor, modes: list[ops.ModeHeads | None], *, as_matrices: bool
+    ) -> tuple[Tensor, list[ops.Factor]]:
+        """Values as the modes mix them, before the map to the output, and the factor of each."""
+        return ops.kronecker_attention(
+            value,
+            modes,
+            step_mode=self.step_mode,
+            num_heads=self.num_heads,
+            combine=self.combine,
+            log_features=self.log_features and functools.partial(self.log_features, projection=self.projection),
+            dropout=self.dropout if self.training else 0.0,
+            as_matrices=as_matrices or self.dropout > 0,
+        )
+
     def _attend(
         self,
         x: Tensor,
@@ -307,16 +384,7 @@ class KroneckerAttention(nn.Module):
         value = ops.blank(
             F.linear(key_side.x, self.value.weight, None if passes_bias else self.value.bias), key_side.valid
         )
-        mixed, factors = ops.kronecker_attention(
-            value,
-            modes,
-            step_mode=self.step_mode,
-            num_heads=self.num_heads,
-            combine=self.combine,
-            log_features=self.log_features and functools.partial(self.log_features, projection=self.projection),
-            dropout=dropout,
-            as_matrices=as_matrices or self.dropout > 0,
-        )
+        mixed, factors = self._mix(value, modes, as_matrices=as_matrices)
         bias = F.linear(self.value.bias, self.out.weight, self.out.bias) if passes_bias else self.out.bias
         return F.linear(mixed, self.out.weight, bias), factors
 
@@ -338,8 +406,11 @@ class KroneckerAttention(nn.Module):
         """Where a mode lies among those of a side."""
         return mode - (side.steps is not None and self.step_mode is not None and self.step_mode < mode)
 
-    def _query_and_key(self, mode: int, query_side: Side, key_side: Side) -> tuple[Tensor, Tensor]:
-        """Pooled queries and keys of one mode, `(batch, heads, size, head_dim)`, float32 or wider (HOT: Q̃ᵢ, K̃ᵢ)."""
+    def _query_and_key(self, mode: int, query_side: Side, key_side: Side, start: int = 0) -> tuple[Tensor, Tensor]:
+        """Pooled queries and keys of one mode, `(batch, heads, size, head_dim)`, float32 or wider (HOT: Q̃ᵢ, K̃ᵢ).
+
+        Positions count from a start.
+        """
         linear: Any = self.query_key[mode if len(self.query_key) > 1 else 0]
         with ops.without_autocast(key_side.x):
             if query_side is key_side:
@@ -348,7 +419,7 @@ class KroneckerAttention(nn.Module):
                 weights, biases = linear.weight.chunk(2), (None, None) if linear.bias is None else linear.bias.chunk(2)
                 query = self._rows(query_side, mode, weights[0], biases[0])
                 key = self._rows(key_side, mode, weights[1], biases[1])
-            return self._heads(query, mode), self._heads(key, mode, is_key=True)
+            return self._heads(query, mode, start=start), self._heads(key, mode, is_key=True, start=start)
 
     def _rows(self, side: Side, mode: int, weight: Tensor, bias: Tensor | None) -> Tensor:
         """Tokens of one mode, pooled over the others (HOT: g_pool), then projected: both orders give the same.
@@ -371,7 +442,7 @@ class KroneckerAttention(nn.Module):
             return tokens if bias is None else tokens + count * bias.to(tokens.dtype)
         return ops.project_pooled(tokens, count, weight, bias)
 
-    def _heads(self, rows: Tensor, mode: int, *, is_key: bool = False) -> Tensor:
+    def _heads(self, rows: Tensor, mode: int, *, is_key: bool = False, start: int = 0) -> Tensor:
         """Split into heads, normalise, turn by position, and put the temperature on the queries."""
         heads = torch.unflatten(rows, -1, (self.num_heads, -1)).transpose(1, 2)
         if self.norms is not None:
@@ -379,7 +450,7 @@ class KroneckerAttention(nn.Module):
         if not is_key and self.log_temperature is not None:
             capped = self.log_temperature[mode].to(heads.dtype).clamp_max(math.log(MAX_TEMPERATURE))
             heads = heads * capped.exp()[:, None, None]
-        return ops.rotate(heads) if mode in self.rotary_modes else heads
+        return ops.rotate(heads, start=start) if mode in self.rotary_modes else heads
 
     def _mask(self, mode: int, query_side: Side, key_side: Side, given: Tensor | None) -> Tensor | None:
         """All that forbids attention along one mode, broadcast to `(batch, heads, q, k)`; None if nothing does."""

@@ -71,10 +71,12 @@ def kronecker_attention(
             factors[mode] = F.dropout(factor, dropout) if dropout and isinstance(factor, Tensor) else factor
     if step_mode is None:
         return apply_factors(value, factors, num_heads, combine), factors
-    steps, others = value.shape[step_mode + 1], [*factors[:step_mode], *factors[step_mode + 1 :]]
+    others = [*factors[:step_mode], *factors[step_mode + 1 :]]
     alone = [factor if mode == step_mode else None for mode, factor in enumerate(factors)]
     mixed = apply_factors(value, alone, num_heads)
-    stepped = by_step(value if combine == "sum" else mixed, step_mode)
+    steps = mixed.shape[step_mode + 1]
+    last = value.narrow(step_mode + 1, value.shape[step_mode + 1] - steps, steps)  # all, unless the queries are fewer
+    stepped = by_step(last if combine == "sum" else mixed, step_mode)
     out = from_steps(apply_factors(stepped, others, num_heads, combine), step_mode, steps)
     if combine == "sum" and factors[step_mode] is not None:
         out = out + mixed
@@ -264,16 +266,17 @@ def additive_scores(
 
 
 def rotate(
-    x: Float[Tensor, "batch heads size head_dim"], *, theta: float = 10_000.0
+    x: Float[Tensor, "batch heads size head_dim"], *, theta: float = 10_000.0, start: int = 0
 ) -> Float[Tensor, "batch heads size head_dim"]:
-    """Turn pair (x_f, x_{f + d/2}) at position t by the angle t θ^(-2f/d).
+    """Turn pair (x_f, x_{f + d/2}) at position t by the angle t θ^(-2f/d); positions count from a start.
 
     A dot product of two rotated vectors depends on their distance only. Applied to pooled queries and keys on
     their own mode, which commutes with pooling over the other modes. `head_dim` is even.
     """
     half, wide = x.shape[-1] // 2, _wide(x)
     frequencies = theta ** (-torch.arange(half, device=x.device, dtype=wide) / half)
-    return _turn(x, torch.arange(x.shape[-2], device=x.device, dtype=wide)[:, None] * frequencies)
+    places = start + torch.arange(x.shape[-2], device=x.device, dtype=wide)
+    return _turn(x, places[:, None] * frequencies)
 
 
 def rotate_flattened(

@@ -12,6 +12,8 @@ import torch
 
 from multiway import compress
 from multiway.compress.measuring import count_flops
+from multiway.data.options import FileOptions
+from multiway.data.sources.tables import with_decimal
 from multiway.errors import CheckWarning, ConfigError, MultiwayError, RunError, concerning, spell_message, warn
 from multiway.tasks.choice import Choice, choice_of_settings, find_candidate
 from multiway.tasks.options import AUTO
@@ -38,6 +40,9 @@ def load_runs(path: Path | str) -> list[Run]:
 def make(task: AnyTask, config: TaskConfig, source: object, *, progress: bool = False) -> Run:
     """Read the data and build what is fitted on it; nothing is fitted or written yet."""
     begun = time.monotonic()
+    read = getattr(config, "read", None)
+    if isinstance(read, FileOptions):
+        config = config.replace(read=with_decimal(read, source))
     with concerning(task.name):
         prepared = task.prepare(config, source, progress=progress)
         config, state, plan = task.settle(config, prepared, time.monotonic() - begun, progress=progress)

@@ -113,7 +113,7 @@ def load(path: Path) -> Run:
     read_task(folder)
     folder.verify()
     task, config, _ = read_opening(folder)
-    files.add_input(config.data)
+    folder.add_inputs()
     stored = Preprocessing.parse(folder.read_json(PREPROCESSING), str(path / PREPROCESSING))
     task.facts.parse(stored.facts, str(path / PREPROCESSING))
     scores = _scores_of(folder)

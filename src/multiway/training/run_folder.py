@@ -25,6 +25,8 @@ if TYPE_CHECKING:  # a folder is verified without torch
 CONFIG, WEIGHTS, MANIFEST, LOG = "config.yaml", "weights.safetensors", "manifest.json", "metrics.jsonl"
 PAGE, ANSWER = "page.json", "answer.json"
 """The report and the prediction after the training's data as the training wrote them, where that takes little."""
+SOURCES = ("data", "static_data", "texts", "teacher", "tokenizer", "encoder")
+"""Settings that name files or folders."""
 KEPT = (".yaml", ".json", ".jsonl", ".safetensors", ".parquet", ".npz")
 """Endings of the files that a run consists of; notes and pictures next to them may change."""
 
@@ -211,11 +213,19 @@ class RunFolder:
         path = self.find(name)
         return {} if path is None else files.read_tensors(path)
 
+    def add_inputs(self) -> None:
+        """Count what the training read among what the present command reads."""
+        settings = [self.config().get("settings")]
+        for each in settings:
+            if isinstance(each, dict):
+                settings += each.values()
+                files.add_input(*(each[name] for name in SOURCES if isinstance(each.get(name), str)))
+
     def read_kept(self, name: str) -> Any:
         """What the training wrote to be shown later; None where it wrote none, or was one of another version."""
         self.check_config()
-        settings, manifest = self.config().get("settings"), self.verify()
-        files.add_input(settings.get("data") if isinstance(settings, dict) else None)
+        manifest = self.verify()
+        self.add_inputs()
         if self.find(name) is None or manifest.get("versions", {}).get("multiway") != version("multiway"):
             return None
         return self.read_json(name)

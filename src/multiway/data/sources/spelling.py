@@ -353,7 +353,8 @@ def read_separated(
             points[name] = plain_numbers(column, ",")
         elif spelling.decimal != ".":
             sign = signs.get(name, "")
-            verdict = are_thousands(column, sign)
+            is_said = spelling.decimal == "," and has_form(column, COMMA, r".*\..*", mark=".")
+            verdict = is_said or are_thousands(column, sign)
             if verdict is None and spelling.decimal == "auto":
                 shown = f"{column.dropna().iloc[0]} {sign}"
                 rule = f"a point separates thousands or decimals in column '{quote(name)}': {shown}"

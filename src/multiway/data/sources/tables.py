@@ -1,10 +1,11 @@
 """From a path, a pandas or a polars frame to a table of raw columns."""
 
+import contextlib
 import csv
 import dataclasses
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 import pyarrow as pa
@@ -35,6 +36,9 @@ from multiway.errors import DataError, Fix
 TEXT = "text"
 """Column of texts that come without the name of one."""
 HEADER_BYTES = 1_000_000
+OptionsT = TypeVar("OptionsT", bound=FileOptions)
+SEPARATED = ("points separate thousands", "commas separate decimals")
+"""What is said of columns whose decimal mark is a comma."""
 
 
 def load_table(source: Any, options: FileOptions, findings: Findings) -> RawTable:
@@ -62,6 +66,23 @@ def load_table(source: Any, options: FileOptions, findings: Findings) -> RawTabl
         return decide_columns(cells, spelling, findings)
 
     return once((*key, spelling), findings, read)
+
+
+def with_decimal(options: OptionsT, source: Any) -> OptionsT:
+    """The same with the comma as decimal mark where all cells of a table say so: a few later ones may not.
+
+    Nothing changes where some column is read otherwise then.
+    """
+    is_table = isinstance(source, str | Path) or hasattr(source, "columns")
+    if options.decimal != "auto" or not is_table:
+        return options
+    said, findings = options.replace(decimal=","), Findings("")
+    with contextlib.suppress(DataError, Unreadable):
+        table = load_table(source, options, findings)
+        is_found = any(finding.rule.startswith(SEPARATED) for finding in findings.found)
+        if is_found and load_table(source, said, Findings("")).frame.equals(table.frame):
+            return said
+    return options
 
 
 def load_texts_table(source: Any, options: FileOptions, findings: Findings) -> RawTable:
