@@ -379,6 +379,18 @@ def test_blanks_around_keys_of_objects_are_no_part_of_names(keys, names, tmp_pat
     assert list(read.names) == names == tables.names_of_json(path)
 
 
+@pytest.mark.parametrize(
+    ("encoding", "name"),
+    [("cp932", "気温（ひる）"), ("euc_kr", "서울 기온"), ("gb2312", "北京气温"), ("cp1252", "Temp. à l’été – °C")],
+)
+def test_an_encoding_is_found_by_the_letters_of_its_language(encoding, name, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(f"day,{name}\n" + "".join(f"2024-01-{day:02d},{day}\n" for day in range(1, 9)), encoding=encoding)
+    findings = Findings("a")
+    assert tables.load_table(path, ReadOptions(), findings).names == ["day", name]
+    assert findings.encoding == encoding and [each.kind for each in findings.found] == ["encoding"]
+
+
 HOURS = [1704067200 + 3600 * row for row in range(9)]
 
 
