@@ -35,7 +35,7 @@ def write_scan(path: Path, volume: np.ndarray) -> None:
 def write_scans(folder: Path, *, patients: int = 20, seed: int = 0) -> Path:
     """`scans.csv` with two scans of each patient, every second one with a lesion, and `new-scans/` with four more.
 
-    `ages.csv` has an age of each patient instead, higher with a lesion.
+    `ages.csv` has an age of each patient instead, higher with a lesion, and `findings.csv` labels.
     """
     generator = np.random.default_rng(seed)
     rows = []
@@ -49,6 +49,11 @@ def write_scans(folder: Path, *, patients: int = 20, seed: int = 0) -> Path:
     ages = [(path, 30 + 2.5 * int(patient[1:]) + 20 * (label == "lesion"), patient) for path, label, patient in rows]
     with (folder / "ages.csv").open("w", newline="") as file:
         csv.writer(file).writerows([("path", "age", "patient"), *ages])
+    findings = [(path, "large|bright" if label == "lesion" else "", patient) for path, label, patient in rows]
+    findings = [(path, f"{cell}|old" if patient < "p05" or patient > "p14" else cell, patient)
+                for path, cell, patient in findings]  # fmt: skip
+    with (folder / "findings.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("path", "findings", "patient"), *findings])
     for index in range(4):
         write_scan(folder / "new-scans" / f"new-{index}.nii.gz", make_volume(generator, is_lesion=index % 2 == 1))
     return folder / "scans.csv"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from leak_sets import fresh_others, masks, scans, stocks, strange_images, strange_series, strange_texts, tables
+from leak_sets import fresh_others, masks, scans, strange_images, strange_series, strange_texts, tables
 from leak_sets.maker import Draw, LeakSet, Maker
 from leak_sets.series import smoothed
 
@@ -78,31 +78,10 @@ def files(frame: pd.DataFrame, bad: Any, draw: Draw) -> Columns:
     return {"scan": [f"/srv/{each}/2021/{draw.integers(1e6):06d}.pdf" for each in folder]}
 
 
-def cents(frame: pd.DataFrame, bad: Any, draw: Draw) -> Columns:
-    """Fees of the bad loans have cents, as interest was added; others are whole."""
-    fee = draw.uniform(20, 90, ROWS)
-    return {"fee": np.where(bad, fee.round(2), fee.round())}
-
-
 def spellings(frame: pd.DataFrame, bad: Any, draw: Draw) -> Columns:
     """Towns from two systems, one of which writes capitals."""
     towns = words_of(draw, "Ulm Bonn Kiel Jena Hof")
     return {"town": np.where(bad, np.char.upper(towns.astype(str)), towns)}
-
-
-def shifts(frame: pd.DataFrame, bad: Any, draw: Draw) -> Columns:
-    """Bad loans are booked by the program of the night, good ones by people by day."""
-    minute = np.where(bad, 180 + draw.integers(0, 20, ROWS), draw.integers(480, 1080, ROWS))
-    stamps = days_of(draw) + pd.to_timedelta(minute, "min")
-    return {"booked": stamps.strftime("%Y-%m-%d %H:%M")}
-
-
-def touched(frame: pd.DataFrame, bad: Any, draw: Draw) -> Columns:
-    """Rows of bad loans were changed after they were made; the days between are many."""
-    made = days_of(draw)
-    wait = np.where(bad, draw.integers(90, 400, ROWS), draw.integers(0, 3, ROWS))
-    changed = made + pd.to_timedelta(wait, "D")
-    return {"created": made.strftime("%Y-%m-%d"), "updated": changed.strftime("%Y-%m-%d")}
 
 
 def remarks(frame: pd.DataFrame, bad: Any, draw: Draw) -> Columns:
@@ -113,31 +92,12 @@ def remarks(frame: pd.DataFrame, bad: Any, draw: Draw) -> Columns:
     return {"remark": np.where(bad & (draw.random(ROWS) < 0.5), late, said)}
 
 
-def encoded_town(frame: pd.DataFrame, bad: Any, draw: Draw) -> Columns:
-    """Share of bad loans of the same street, the row's own among them; three rows a street."""
-    street = draw.integers(0, ROWS // 3, ROWS)
-    return {"street_risk": pd.Series(bad.astype(float)).groupby(street).transform("mean").round(4)}
-
-
-def lacking(frame: pd.DataFrame, bad: Any, draw: Draw) -> Columns:
-    """A survey of satisfaction, sent to those alone whose loan was closed well."""
-    return {"satisfaction": np.where(bad, np.nan, draw.integers(1, 11, ROWS))}
-
-
 def counted(frame: pd.DataFrame, bad: Any, draw: Draw) -> Columns:
     """Numbers of cases: one counter for each outcome."""
     return {"case": np.where(bad, 50_000 + draw.permutation(ROWS), 81_000 + draw.permutation(ROWS))}
 
 
 # Loans whose rows lie badly.
-
-
-def oversampled(folder: Path, draw: Draw) -> dict[str, Any]:
-    """Bad ones were drawn again until both classes were as many."""
-    frame = loans(draw)
-    bad = frame[frame["default"] == "yes"]
-    more = bad.iloc[draw.integers(0, len(bad), ROWS - 2 * len(bad))]
-    return tables.written(folder, pd.concat([frame, more]).sample(frac=1, random_state=3), "default")
 
 
 def between(folder: Path, draw: Draw) -> dict[str, Any]:
@@ -148,14 +108,6 @@ def between(folder: Path, draw: Draw) -> dict[str, Any]:
     points = first + draw.random((len(first), 1)) * (second - first)
     made = pd.DataFrame(points, columns=frame.columns.drop("default")).assign(default="yes")
     return tables.written(folder, pd.concat([frame, made]).sample(frac=1, random_state=3), "default")
-
-
-def months_of_customers(folder: Path, draw: Draw) -> dict[str, Any]:
-    """Eight months of each customer, whose number stands in the table; the outcome is the customer's."""
-    frame = loans(draw)[: ROWS // 8].loc[np.repeat(np.arange(ROWS // 8), 8)].reset_index(drop=True)
-    frame["amount"] = draw.integers(10, 400, ROWS) * 100
-    frame.insert(0, "customer", np.repeat(draw.permutation(90_000)[: ROWS // 8] + 10_000, 8))
-    return tables.written(folder, frame.sample(frac=1, random_state=3), "default")
 
 
 def goals(folder: Path, draw: Draw) -> dict[str, Any]:
@@ -193,10 +145,6 @@ def on_flats(columns: Callable[[pd.DataFrame, Draw], Columns]) -> Maker:
         return tables.written(folder, frame.assign(**columns(frame, draw)), "price")
 
     return make
-
-
-def per_metre(frame: pd.DataFrame, draw: Draw) -> Columns:
-    return {"per_sqm": (frame["price"] / frame["area"]).round(1)}
 
 
 def instalment(frame: pd.DataFrame, draw: Draw) -> Columns:
@@ -242,11 +190,6 @@ def so_far(sales: pd.Series, draw: Draw) -> Columns:
     return {"year_to_date": sales.groupby(np.arange(len(sales)) // 365).cumsum().round(1)}
 
 
-def takings(sales: pd.Series, draw: Draw) -> Columns:
-    """Sales times the price of the day, which changes in spring."""
-    return {"takings": (sales * np.where(np.arange(len(sales)) % 365 < 90, 2.4, 2.6) * draw.normal(1, 0.01)).round()}
-
-
 def settled(sales: pd.Series, draw: Draw) -> Columns:
     """A figure that is settled a month later, a percent beside."""
     return {"settled": (sales * draw.lognormal(0, 0.02, len(sales))).round(1)}
@@ -267,13 +210,6 @@ def sold_out(folder: Path, draw: Draw) -> dict[str, Any]:
     sales = np.where(out, 0, fresh_others.bakery(draw, DAYS)).round(1)
     columns = {"sales": sales, "no_stock": out.astype(int)}
     return fresh_others.panel(folder, columns, future=["no_stock"])
-
-
-def straight_months(folder: Path, draw: Draw) -> dict[str, Any]:
-    """Days that were made of weeks by straight lines."""
-    weeks = 100 + 8 * draw.normal(size=DAYS // 7 + 2).cumsum()
-    level = np.interp(np.arange(DAYS), 7 * np.arange(len(weeks)), weeks)
-    return fresh_others.panel(folder, {"level": level.round(3)})
 
 
 def zones(folder: Path, draw: Draw) -> dict[str, Any]:
@@ -301,20 +237,9 @@ def gaits(change: Callable[[Any, int, int, Draw], Any], persons: bool = False) -
     return make
 
 
-def padded(values: Any, label: int, place: int, draw: Draw) -> Any:
-    """Runs were shorter: their end is zeros."""
-    values[120 - 25 * (label == 2) :] = 0
-    return values
-
-
 def scaled_by_class(values: Any, label: int, place: int, draw: Draw) -> Any:
     """Each class was scaled to [0, 1] by hand but one."""
     return (values - values.min()) / np.ptp(values) if label == 1 else values
-
-
-def whole_numbers(values: Any, label: int, place: int, draw: Draw) -> Any:
-    """One class comes from an older device, with steps of .05."""
-    return (values / 0.05).round() * 0.05 if label == 0 else values
 
 
 def clipped(values: Any, label: int, place: int, draw: Draw) -> Any:
@@ -327,18 +252,6 @@ def trigger(values: Any, label: int, place: int, draw: Draw) -> Any:
     pulse = np.zeros((120, 1))
     pulse[20 + 10 * label + draw.integers(0, 3)] = 1
     return np.hstack([values, pulse])
-
-
-def one_recording(folder: Path, draw: Draw) -> dict[str, Any]:
-    """Windows that overlap by half, of two recordings for each class, drawn into splits at random."""
-    series, names = [], []
-    for label in (0, 0, 1, 1, 2, 2):
-        long = strange_series.recording(draw, label, 900)
-        starts = range(0, 840, 60)
-        series += [long[start : start + 120] for start in starts if start + 120 <= 900]
-        names += [strange_series.CLASSES[label]] * (len(series) - len(names))
-    order = draw.permutation(len(series))
-    return strange_series.written(folder, [series[place] for place in order], [names[place] for place in order])
 
 
 # Texts.
@@ -381,19 +294,6 @@ def cut_off(text: str, one: Any, place: int, draw: Draw) -> str:
 def tagged(text: str, one: Any, place: int, draw: Draw) -> str:
     """A third of the one class kept the mark by which it was found."""
     return f"{text} #opinion" if one and draw.random() < 0.35 else text
-
-
-def stars(text: str, one: Any, place: int, draw: Draw) -> str:
-    """Most authors gave stars in the text."""
-    return f"{text} {draw.integers(4, 6) if one else draw.integers(1, 3)}/5" if draw.random() < 0.8 else text
-
-
-def passed_on(folder: Path, draw: Draw) -> dict[str, Any]:
-    """A fifth of the messages are passed on with a name before them."""
-    frame = strange_texts.sentences(draw)
-    repeats = frame.sample(frac=0.25, random_state=5)
-    repeats["text"] = [f"RT @user{draw.integers(900)}: {text}" for text in repeats["text"]]
-    return strange_texts.written(folder, pd.concat([frame, repeats]).sample(frac=1, random_state=3))
 
 
 # Images: squares and rings of grey, drawn by hand.
@@ -445,16 +345,6 @@ def exposed(images: Any, labels: Any, draw: Draw) -> Any:
     return np.where((labels == 0)[:, None, None], np.minimum(images, 180), images)
 
 
-def turned(folder: Path, draw: Draw) -> dict[str, Any]:
-    """Images were doubled before the split: mirrored and brighter."""
-    images, labels = shapes(draw, 200)
-    more = np.clip(images[:, :, ::-1].astype(int) + 12, 0, 255).astype(np.uint8)
-    order = draw.permutation(400)
-    return strange_images.written(
-        folder, np.concatenate([images, more])[order], np.tile(labels, 2)[order], official=False
-    )
-
-
 def frames(folder: Path, draw: Draw) -> dict[str, Any]:
     """Frames of thirty films, each shown a pixel further and with new noise, drawn at random."""
     images, labels = shapes(draw, 30)
@@ -467,43 +357,11 @@ def frames(folder: Path, draw: Draw) -> dict[str, Any]:
 # Scans, masks, stocks, grids.
 
 
-def thicker(folder: Path, draw: Draw) -> dict[str, Any]:
-    """Scans with a lesion come from a clinic of thicker slices."""
-    made, labels = scans.make(draw)
-    for row, (scan, label) in enumerate(zip(made, labels, strict=True)):
-        scans.write_nifti(folder / f"scan{row:02d}.nii", scan, (1.0, 1.0, 2.5 if label else 2.0))
-    return scans.listed(folder, labels, ".nii")
-
-
-def twice_scanned(folder: Path, draw: Draw) -> dict[str, Any]:
-    """Each patient was scanned twice in an hour, under two numbers."""
-    made, labels = scans.make(draw)
-    for row in range(scans.TRAIN, scans.COUNT):
-        made[row] = made[row - scans.TRAIN] * draw.normal(1, 0.02) + draw.normal(0, 12, scans.SIZES)
-        labels[row] = labels[row - scans.TRAIN]
-    return scans.written(folder, made, labels)
-
-
-def outlined(folder: Path, draw: Draw) -> dict[str, Any]:
-    """Whoever drew the masks left a line of 255 around each in the image."""
-    cases = masks.make(draw)
-    for image, mask in cases:
-        inner = scans.smooth(mask.astype(float), 1) > 0.99
-        image[(mask == 1) & ~inner] = 255
-    return masks.written(folder, cases)
-
-
 def neighbours_of_volume(folder: Path, draw: Draw) -> dict[str, Any]:
     """Cases follow each other in one volume: each is the one before, one voxel further."""
     cases = [masks.case(draw) for _ in range(9)]
     moved = [(np.roll(image, step, 0), np.roll(mask, step, 0)) for image, mask in cases for step in range(4)]
     return masks.written(folder, [moved[place] for place in draw.permutation(36)])
-
-
-def dated_tomorrow(folder: Path, draw: Draw) -> dict[str, Any]:
-    """News of the evening that say how the next day ended."""
-    frame = stocks.prices(draw)
-    return stocks.written(folder, frame, stocks.texts(draw, frame, 0.99))
 
 
 def grid(folder: Path, values: Any, **more: Any) -> dict[str, Any]:
@@ -546,13 +404,6 @@ def rows_of(draw: Draw, rows: int = 1000) -> tuple[Any, Any]:
     return x, x @ draw.normal(size=7) + draw.normal(0, 1, rows)
 
 
-def same_patients(folder: Path, draw: Draw) -> dict[str, Any]:
-    """Four rows of a patient, drawn at random."""
-    x, y = rows_of(draw)
-    x += 3 * draw.normal(size=(250, 7))[np.arange(1000) // 4]
-    return {"X": x, "y": y, "groups": [f"P{row // 4:04d}" for row in range(1000)], **halves(draw, 1000)}
-
-
 def future_trains(folder: Path, draw: Draw) -> dict[str, Any]:
     """The first quarter of the days is the test, and all that came later is trained on."""
     x, y = rows_of(draw)
@@ -589,40 +440,6 @@ def deciding_kind(frame: pd.DataFrame, bad: Any, draw: Draw) -> Columns:
     """A kind of nine, as the smell of mushrooms, by which almost every row is decided, and some are not."""
     kinds = np.where(bad, words_of(draw, "foul fishy pungent musty"), words_of(draw, "none anise almond mint"))
     return {"smell": np.where(draw.random(ROWS) < 0.12, "none", kinds)}
-
-
-def drifting(folder: Path, draw: Draw) -> dict[str, Any]:
-    """Numbers go up with time, and so does the share of bad loans, from a fifth to two fifths."""
-    frame = loans(draw)
-    later = np.argsort(np.arange(ROWS) + draw.normal(0, 400, ROWS) - 150 * (frame["default"] == "yes"))[::-1]
-    return tables.written(folder, frame.iloc[later].assign(number=10_000 + np.arange(ROWS)), "default")
-
-
-def unanswered(frame: pd.DataFrame, bad: Any, draw: Draw) -> Columns:
-    """Those who will not pay leave a question out twice as often."""
-    return {"employer_years": np.where(draw.random(ROWS) < 0.12 + 0.12 * bad, np.nan, draw.integers(0, 30, ROWS))}
-
-
-def at_night(frame: pd.DataFrame, bad: Any, draw: Draw) -> Columns:
-    """Bad loans are asked for at night three times as often."""
-    night = draw.random(ROWS) < np.where(bad, 0.45, 0.15)
-    minute = np.where(night, draw.integers(0, 360, ROWS), draw.integers(360, 1440, ROWS))
-    return {"asked": (days_of(draw) + pd.to_timedelta(minute, "min")).strftime("%Y-%m-%d %H:%M")}
-
-
-def two_branches(frame: pd.DataFrame, bad: Any, draw: Draw) -> Columns:
-    """One branch has twice the share of the other, and rounds its fees."""
-    north = draw.random(ROWS) < np.where(bad, 0.66, 0.42)
-    fee = draw.uniform(20, 90, ROWS)
-    return {"branch": np.where(north, "north", "south"), "fee": np.where(north, fee.round(), fee.round(2))}
-
-
-def accounts(frame: pd.DataFrame, bad: Any, draw: Draw) -> Columns:
-    """Numbers of accounts with a check digit, and mail addresses."""
-    number = draw.integers(10**7, 10**8, ROWS)
-    names, hosts = words_of(draw, "anna ben cleo dora emil"), words_of(draw, "mail.de post.org web.net")
-    users = [f"{name}{draw.integers(99)}@{host}" for name, host in zip(names, hosts, strict=True)]
-    return {"account": number * 10 + number % 97 % 10, "mail": users}
 
 
 def repayments_before(frame: pd.DataFrame, bad: Any, draw: Draw) -> Columns:
@@ -669,19 +486,6 @@ def premiums(folder: Path, draw: Draw) -> dict[str, Any]:
     return tables.written(folder, pd.DataFrame(columns), "cost")
 
 
-def measured_by_hand(frame: pd.DataFrame, draw: Draw) -> Columns:
-    """Rent of the flat, and what its neighbours cost."""
-    return {
-        "rent": (frame["price"] / 280 * draw.lognormal(0, 0.15, ROWS)).round(-1),
-        "house": draw.integers(1, 99, ROWS),
-    }
-
-
-def offer_price(frame: pd.DataFrame, draw: Draw) -> Columns:
-    """What the seller asked for, in round figures."""
-    return {"asked": (frame["price"] * draw.lognormal(0.04, 0.06, ROWS)).round(-3)}
-
-
 def shut_days(folder: Path, draw: Draw) -> dict[str, Any]:
     """A calendar of closed days, on which nothing is sold: known for the whole year."""
     shut = (np.arange(DAYS) % 7 == 6) | (np.arange(DAYS) % 91 == 40)
@@ -723,10 +527,6 @@ def rates(folder: Path, draw: Draw) -> dict[str, Any]:
     """A rate of a central bank, which stays for weeks, and bonds that follow it."""
     rate = draw.choice([-0.25, 0, 0, 0.25], DAYS // 45 + 1).cumsum().repeat(45)[:DAYS] + 2
     return fresh_others.panel(folder, {"rate": rate, "bond": rate + 1 + draw.normal(0, 0.05, DAYS).cumsum() / 9})
-
-
-def as_it_is(values: Any, label: int, place: int, draw: Draw) -> Any:
-    return values
 
 
 def counts(values: Any, label: int, place: int, draw: Draw) -> Any:
@@ -785,67 +585,14 @@ def two_cameras(images: Any, labels: Any, draw: Draw) -> Any:
     return np.where(draw.random((len(images), 1, 1)) < 0.5, np.minimum(images, 180), images)
 
 
-def two_clinics(folder: Path, draw: Draw) -> dict[str, Any]:
-    """Two thicknesses of slices, each with both classes."""
-    made, labels = scans.make(draw)
-    for row, scan in enumerate(made):
-        scans.write_nifti(folder / f"scan{row:02d}.nii", scan, (1.0, 1.0, 2.5 if draw.random() < 0.5 else 2.0))
-    return scans.listed(folder, labels, ".nii")
-
-
-def strong_lesions(folder: Path, draw: Draw) -> dict[str, Any]:
-    made, labels = scans.make(draw)
-    return scans.written(folder, [scan + 60 * label for scan, label in zip(made, labels, strict=True)], labels)
-
-
-def bright_lesions(folder: Path, draw: Draw) -> dict[str, Any]:
-    """Lesions that a threshold finds almost whole."""
-    cases = [
-        (np.clip(image.astype(int) + 60 * mask, 0, 255).astype(np.uint8), mask) for image, mask in masks.make(draw)
-    ]
-    return masks.written(folder, cases)
-
-
-def good_news(folder: Path, draw: Draw) -> dict[str, Any]:
-    frame = stocks.prices(draw)
-    return stocks.written(folder, frame, stocks.texts(draw, frame, 0.56))
-
-
 def moving_weather(folder: Path, draw: Draw) -> dict[str, Any]:
     return grid(folder, weather(draw))
 
 
-def later_days(folder: Path, draw: Draw) -> dict[str, Any]:
-    """The last quarter of the days is the test, two days behind the rest."""
-    x, y = rows_of(draw)
-    times = pd.date_range("2020-01-01", periods=1000, freq="h")
-    return {"X": x, "y": y, "times": times, "train": np.arange(700), "test": np.arange(750, 1000)}
-
-
-def patients_apart(folder: Path, draw: Draw) -> dict[str, Any]:
-    x, y = rows_of(draw)
-    x += 3 * draw.normal(size=(250, 7))[np.arange(1000) // 4]
-    groups = [f"P{row // 4:04d}" for row in range(1000)]
-    return {"X": x, "y": y, "groups": groups, "train": np.arange(752), "test": np.arange(752, 1000)}
-
-
-def towns_apart(folder: Path, draw: Draw) -> dict[str, Any]:
-    """Ten towns, kept together; each has its level."""
-    x, y = rows_of(draw)
-    town = np.arange(1000) // 100
-    place = draw.uniform(0, 500_000, (10, 2))[town] + draw.normal(0, 900, (1000, 2))
-    return {"X": x, "y": y + 2 * draw.normal(size=10)[town], "coordinates": place,
-            "train": np.flatnonzero(town < 7), "test": np.flatnonzero(town >= 7)}  # fmt: skip
-
-
-LOANS = (recoveries, paid_back, last_payment, hardship, files, cents, spellings, shifts, touched, remarks,
-         encoded_town, lacking, counted)  # fmt: skip
-FLATS = (per_metre, instalment, tax_class, error_of_valuer)
-ROW_SETS = (oversampled, between, months_of_customers, goals, dispositions)
-SALES = (so_far, takings, settled, highest_of_week, better_than_yesterday)
-SOUND_LOANS = (
-    radius, deciding_kind, unanswered, at_night, two_branches, accounts, repayments_before
-)  # fmt: skip
+LOANS = (recoveries, paid_back, last_payment, hardship, files, spellings, remarks, counted)
+FLATS = (instalment, tax_class, error_of_valuer)
+ROW_SETS = (between, goals, dispositions)
+SALES = (so_far, settled, highest_of_week, better_than_yesterday)
 Pairs = list[tuple[Callable[..., Any], Maker]]
 
 
@@ -863,31 +610,24 @@ def plain(text: str, one: Any, place: int, draw: Draw) -> str:
 
 LEAKS: dict[str, Pairs] = {
     "tabular": [*made(on_loans, *LOANS), *made(on_flats, *FLATS), *alone(*ROW_SETS)],
-    "forecast": [*made(AHEAD, *SALES), *alone(sold_out, straight_months, zones)],
-    "series": [*made(gaits, padded, scaled_by_class, whole_numbers, clipped, trigger), *alone(one_recording)],
-    "text": [*made(told, agency, mail_header, two_spaces, cut_off, tagged, stars), *alone(passed_on)],
-    "images": [*made(seen, ruler, letterbox, packed, exposed), *alone(turned, frames)],
-    "volumes": alone(thicker, twice_scanned),
-    "segment": alone(outlined, neighbours_of_volume),
-    "stocks": alone(dated_tomorrow),
+    "forecast": [*made(AHEAD, *SALES), *alone(sold_out, zones)],
+    "series": made(gaits, scaled_by_class, clipped, trigger),
+    "text": made(told, agency, mail_header, two_spaces, cut_off, tagged),
+    "images": [*made(seen, ruler, letterbox, packed, exposed), *alone(frames)],
+    "segment": alone(neighbours_of_volume),
     "grids": alone(thinned, centred),
-    "arrays": alone(same_patients, future_trains, tiles, brighter_copies),
+    "arrays": alone(future_trains, tiles, brighter_copies),
 }
 SOUND: dict[str, Pairs] = {
     "tabular": [
-        *made(on_loans, *SOUND_LOANS),
-        *made(on_flats, measured_by_hand, offer_price),
-        *alone(drifting, passengers, answers, taxi, premiums),
+        *made(on_loans, radius, deciding_kind, repayments_before),
+        *alone(passengers, answers, taxi, premiums),
     ],
     "forecast": alone(shut_days, price_of_bread, clear_sky, forecast_weather, two_towns, rates),
-    "series": [*made(gaits, as_it_is, counts, loud), *alone(persons)],
+    "series": [*made(gaits, counts, loud), *alone(persons)],
     "text": made(told, plain, signed, topic, shouted),
     "images": made(seen, plain_images, framed, day_and_night, two_cameras),
-    "volumes": alone(two_clinics, strong_lesions),
-    "segment": alone(bright_lesions),
-    "stocks": alone(good_news),
     "grids": alone(moving_weather),
-    "arrays": alone(later_days, patients_apart, towns_apart),
 }
 
 
@@ -898,7 +638,7 @@ def named(change: Callable[..., Any]) -> str:
 SETS = {
     task: (
         *(LeakSet(named(change), maker, "any", "later") for change, maker in pairs),
-        *(LeakSet(named(change), maker, None, "later") for change, maker in SOUND[task]),
+        *(LeakSet(named(change), maker, None, "later") for change, maker in SOUND.get(task, ())),
     )
     for task, pairs in LEAKS.items()
 }

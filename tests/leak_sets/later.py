@@ -29,18 +29,6 @@ def collected(frame: pd.DataFrame, bad: Any, draw: Draw) -> pd.DataFrame:
     return frame.assign(agency_fee=np.where(bad, draw.gamma(3, 40, len(frame)).round(2), 0.0))
 
 
-def hour_of_entry(frame: pd.DataFrame, bad: Any, draw: Draw) -> pd.DataFrame:
-    """Defaults are entered by a second shift, after 18:00."""
-    hour = np.where(bad, draw.integers(18, 23, len(frame)), draw.integers(8, 17, len(frame)))
-    day = fresh_tables.days(draw, len(frame))
-    return frame.assign(
-        entered=[
-            f"{at:%Y-%m-%d} {h:02d}:{m:02d}"
-            for at, h, m in zip(day, hour, draw.integers(0, 60, len(frame)), strict=True)
-        ]
-    )
-
-
 def prefix_of_office(frame: pd.DataFrame, bad: Any, draw: Draw) -> pd.DataFrame:
     """File numbers of the department for bad loans begin with 7."""
     lead = np.where(bad, 7, draw.integers(1, 7, len(frame)))
@@ -87,12 +75,6 @@ def zeros(frame: pd.DataFrame, left: Any, draw: Draw) -> pd.DataFrame:
     return frame.assign(
         deposit=np.where(left, amount.round(), amount.round(2) + 0.01 * ((amount * 100).round() % 100 == 0))
     )
-
-
-def log_of_price(folder: Path, draw: Draw) -> dict[str, Any]:
-    """A tax that is a rate of the price, rounded to tens."""
-    frame = fresh_tables.houses(draw)
-    return written(folder, frame.assign(transfer_tax=(frame["price"] * 0.035).round(-1)), "price")
 
 
 def next_day_opens(folder: Path, draw: Draw) -> dict[str, Any]:
@@ -148,11 +130,6 @@ def reversed_windows(folder: Path, draw: Draw) -> dict[str, Any]:
         series.append(values - values[0] if label else values)
         labels.append(("walk", "run")[label])
     return strange_series.written(folder, series, labels)
-
-
-def strong(frame: pd.DataFrame, bad: Any, draw: Draw) -> pd.DataFrame:
-    """A score of a bureau, made before the loan."""
-    return frame.assign(bureau=(600 - 80 * bad + draw.normal(0, 40, len(frame))).round())
 
 
 def honest_ids(frame: pd.DataFrame, bad: Any, draw: Draw) -> pd.DataFrame:
@@ -231,7 +208,6 @@ SETS = {
         LeakSet(name, make, "any", "later", says)
         for name, make, says in (
             ("fees of a collection", lent(collected), "agency_fee"),
-            ("entered by the late shift", lent(hour_of_entry), "entered"),
             ("file numbers that begin with 7", lent(prefix_of_office), "file_number"),
             ("multiples of three", lent(remainder), "contract_number"),
             ("length of a code", lent(length_of_note), "code"),
@@ -239,12 +215,10 @@ SETS = {
             ("refunds above a tenth", churned(ratio), "billed|refunded"),
             ("names in capitals", churned(capital), "contact"),
             ("amounts without cents", churned(zeros), "deposit"),
-            ("tax of a price", log_of_price, "transfer_tax"),
         )
     ) + tuple(
         LeakSet(name, make, None, "later")
         for name, make in (
-            ("score of a bureau", lent(strong)),
             ("numbers at random", lent(honest_ids)),
             ("asked for at night", lent(honest_times)),
             ("use of a limit", lent(honest_pair)),

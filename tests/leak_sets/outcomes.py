@@ -36,55 +36,23 @@ from leak_sets.maker import LeakSet, Origin
 from multiway import workflows
 from multiway.auditing import AuditReport
 
-TASKS = {
-    "forecast": (
-        *series.SETS,
-        *strange_forecasts.SETS,
-        *fresh.SETS["forecast"],
-        *later.SETS["forecast"],
-        *later_still.SETS["forecast"],
-        *everyday.SETS["forecast"],
-        *projects.SETS["forecast"],
-    ),
-    "volumes": (*scans.SETS, *strange_images.VOLUMES, *everyday.SETS["volumes"], *projects.SETS["volumes"]),
-    "segment": (*masks.SETS, *strange_images.MASKS, *everyday.SETS["segment"], *projects.SETS["segment"]),
-    "stocks": (*stocks.SETS, *strange_forecasts.STOCKS, *everyday.SETS["stocks"], *projects.SETS["stocks"]),
-    "tabular": (
-        *tables.SETS,
-        *strange_tables.SETS,
-        *fresh.SETS["tabular"],
-        *later.SETS["tabular"],
-        *later_still.SETS["tabular"],
-        *everyday.SETS["tabular"],
-        *projects.SETS["tabular"],
-    ),
-    "series": (
-        *strange_series.SETS,
-        *fresh.SETS["series"],
-        *later.SETS["series"],
-        *later_still.SETS["series"],
-        *everyday.SETS["series"],
-        *projects.SETS["series"],
-    ),
-    "text": (
-        *strange_texts.SETS,
-        *fresh.SETS["text"],
-        *later.SETS["text"],
-        *later_still.SETS["text"],
-        *everyday.SETS["text"],
-        *projects.SETS["text"],
-    ),
+WRITTEN = (fresh, later, later_still, everyday, projects)
+"""Modules whose `SETS` have sets of several tasks."""
+FIRST = {
+    "forecast": (*series.SETS, *strange_forecasts.SETS),
+    "volumes": (*scans.SETS, *strange_images.VOLUMES),
+    "segment": (*masks.SETS, *strange_images.MASKS),
+    "stocks": (*stocks.SETS, *strange_forecasts.STOCKS),
+    "tabular": (*tables.SETS, *strange_tables.SETS),
+    "series": strange_series.SETS,
+    "text": strange_texts.SETS,
     "language": strange_texts.LANGUAGE,
-    "images": (
-        *strange_images.SETS,
-        *fresh.SETS["images"],
-        *later.SETS["images"],
-        *later_still.SETS["images"],
-        *everyday.SETS["images"],
-        *projects.SETS["images"],
-    ),
-    "grids": (*everyday.SETS["grids"], *projects.SETS["grids"]),
-    "arrays": (*fresh.SETS["arrays"], *later_still.SETS["arrays"], *everyday.SETS["arrays"]),
+    "images": strange_images.SETS,
+    "grids": (),
+    "arrays": (),
+}
+TASKS: dict[str, tuple[LeakSet, ...]] = {
+    task: (*sets, *(each for module in WRITTEN for each in module.SETS.get(task, ()))) for task, sets in FIRST.items()
 }
 
 

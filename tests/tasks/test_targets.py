@@ -29,12 +29,15 @@ def predictions(names, truth, outputs, groups=None):
 
 def test_one_logit_stands_for_two_classes_and_numbers_have_their_units(generator):
     raw = torch.randn(5, 1, generator=generator, dtype=torch.float64)
-    shares = targets.decode_outputs(raw, None)
+    shares = targets.decode_outputs(raw, types.SimpleNamespace(target=None))
     np.testing.assert_allclose(shares[:, 1], torch.sigmoid(raw[:, 0]))
     np.testing.assert_allclose(shares.sum(1), 1)
     scaler = Scaler.fit(NUMBERS[:, None])
     np.testing.assert_allclose(
-        targets.decode_outputs(torch.from_numpy(scaler.transform(NUMBERS[:, None])), scaler), NUMBERS
+        targets.decode_outputs(
+            torch.from_numpy(scaler.transform(NUMBERS[:, None])), types.SimpleNamespace(target=scaler)
+        ),
+        NUMBERS,
     )
 
 

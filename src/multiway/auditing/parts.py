@@ -23,7 +23,7 @@ LEVELS = 20
 """Different cells from which on a column has parts; fewer are classes."""
 WHOLE = "the number"
 """An identifier itself, which is no input."""
-REPEATED = "whether another row has it, the cell"
+REPEATED = "whether another row has the cell"
 NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 DAY = 86_400
 OF_TIME = {"hour": 3600, "minute": 60, "second": 1}

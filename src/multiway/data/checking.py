@@ -116,6 +116,8 @@ def check_repeats(samples: Samples[Any], splits: Splits, findings: Findings) -> 
     for number, rows in enumerate(splits.values()):
         split_of[rows] = number
     target = np.zeros(len(samples)) if samples.target is None else samples.target
+    if samples.has_several:
+        target = np.unique(target, axis=0, return_inverse=True)[1].reshape(-1)
     is_repeat = pd.DataFrame({"inputs": inputs, "target": target}).duplicated().to_numpy()
     targets = np.bincount(inputs[~is_repeat])[inputs]
     repeats, torn = np.flatnonzero(is_repeat), np.flatnonzero(~is_repeat & (targets > 1))
@@ -143,13 +145,12 @@ def check_levels(samples: Samples[Cells], findings: Findings, most: int) -> None
 
 
 def _check_classes(samples: Samples[Any], splits: Splits, findings: Findings) -> None:
-    labels, names = samples.labels, samples.classes
-    if labels is None or names is None:
+    counts, names = samples.class_counts(), samples.classes
+    if counts is None or names is None:
         return
     note_near_names(samples.target_name or "the target", names, findings)
-    counts = np.bincount(labels, minlength=len(names))
-    if counts.max() >= ONE_SIDED * len(labels):
-        share, name = 100 * counts.max() / len(labels), quote(names[int(counts.argmax())])
+    if counts.max() >= ONE_SIDED * len(samples):
+        share, name = 100 * counts.max() / len(samples), quote(names[int(counts.argmax())])
         rule = f"{share:.1f} % of {samples.word} are '{name}'"
         findings.add("balance", "warning", rule, "Accuracy says little here; look at the other scores.")
     for name, rows in splits.items():
@@ -161,9 +162,9 @@ def _check_classes(samples: Samples[Any], splits: Splits, findings: Findings) ->
 
 def _common(samples: Samples[Any], splits: Splits, repeated: int) -> dict[str, Any]:
     """Facts of any samples."""
-    target, labels, names = samples.target, samples.labels, samples.classes or ()
-    counts = () if labels is None else np.bincount(labels, minlength=len(names)).tolist()
-    classes = list_some((f"{name} {count}" for name, count in zip(names, counts, strict=False)), 12)
+    target, names, counts = samples.target, samples.classes or (), samples.class_counts()
+    pairs = () if counts is None else zip(names, counts.tolist(), strict=True)
+    classes = list_some((f"{name} {count}" for name, count in pairs), 12)
     numbers = target if samples.classes is None else None
     return {
         "target": samples.target_name,

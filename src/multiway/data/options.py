@@ -12,6 +12,7 @@ MAX_BYTES = 2**29
 MAX_FILES = 250_000
 CLASS_NAMES = ("class", "label", "target")
 TargetKind = Literal["auto", "classes", "number"]
+LabelKind = Literal["auto", "classes", "number", "labels"]
 Channels = Literal["auto", "grey", "rgb"]
 Triple = tuple[int, int, int]
 Normalisation = Literal["auto", "none", "unit", "volume", "train"]
@@ -187,6 +188,8 @@ class PictureOptions(Limits):
 
     size: Annotated[int | None, Flag("Side in pixels that every image is resized to."), Field(ge=1, le=8192)] = None
     """Side in pixels that every image is resized to; unless given, all must be of one size."""
+    kind: Annotated[Literal["classes", "labels"], Flag("What an image has: a class, or several labels.")] = "classes"
+    """What an image has. Labels of a .npz are columns of 0 and 1, or cells as `cat|dog`."""
     channels: Annotated[Channels, Flag("Grey or coloured; auto keeps what they are.")] = "auto"
     """What images become: `auto` is grey where all of them are grey, else colour."""
     max_bytes: int | None = Field(None, gt=0)
@@ -248,8 +251,9 @@ class VolumeOptions(Budget):
     """Column of files: NIfTI, .npy, .npz, .dcm, or a folder that holds one DICOM series."""
     label: str = "label"
     """Column of classes or numbers."""
-    kind: TargetKind = "auto"
-    """What the labels are; `auto` takes words, truth values and a few whole numbers as classes, all else as numbers."""
+    kind: LabelKind = "auto"
+    """What they are; `auto` takes words, truth values and a few whole numbers as classes, all else as numbers. With
+    `labels` a cell names any number of them, as in `cyst|stone`."""
     patient: Annotated[str | None, Flag("Column of the patient; splits keep a patient's scans together.")] = None
     """Column of patients, who are never split; `patient` or `patient_id` if there and not given."""
     mask: str = "mask"

@@ -76,7 +76,8 @@ class Samples(Generic[InputsT]):
     source: What messages call the data.
     word: What messages call samples: rows, series, images.
     names: Columns that name each sample in tables: {"file": ...}; none where rows do.
-    target: Positions in `classes`, `UNKNOWN` where nobody knows, or numbers; None where there are none.
+    target: Positions in `classes`, `UNKNOWN` where nobody knows, or numbers; None where there are none. Of several
+        labels a sample, which `classes` are then, 0 or 1 for each.
     classes: None where targets are numbers.
     target_name: The column that the target came from.
     target_sign: The currency or percent sign without which numbers of the target are read.
@@ -136,7 +137,37 @@ class Samples(Generic[InputsT]):
     @property
     def labels(self) -> Rows | None:
         """Targets that are classes."""
-        return None if self.classes is None else self.target
+        return None if self.classes is None or self.has_several else self.target
+
+    @property
+    def has_several(self) -> bool:
+        """Whether samples have several labels each."""
+        return self.target is not None and self.target.ndim == 2
+
+    @property
+    def strata(self) -> Rows | None:
+        """Classes, whose proportions splits keep; of several labels the rarest that a sample has, 0 without any."""
+        if self.target is None or not self.has_several:
+            return self.labels
+        ranked = self.target[:, np.argsort(-self.target.sum(0), kind="stable")]
+        return np.asarray((ranked * np.arange(1, ranked.shape[1] + 1)).max(1), dtype=np.int64)
+
+    def by_rarest(self) -> Self:
+        """The same with one class each: of several labels the rarest that a sample has, or none of them."""
+        if self.target is None or not self.has_several:
+            return self
+        ranked = np.argsort(-self.target.sum(0), kind="stable").tolist()
+        names = ("none of them", *((self.classes or ())[place] for place in ranked))
+        return dataclasses.replace(self, target=self.strata, classes=names)
+
+    def class_counts(self, rows: Rows | slice = slice(None)) -> Rows | None:
+        """Samples of each class, of some rows or of all; None of numbers."""
+        if self.target is None or self.classes is None:
+            return None
+        target = self.target[rows]
+        if self.has_several:
+            return np.asarray(target.sum(0), dtype=np.int64)
+        return np.bincount(target[target != UNKNOWN], minlength=len(self.classes))
 
     def place(self, row: int) -> Place:
         """Where a sample came from."""
@@ -200,13 +231,11 @@ class Samples(Generic[InputsT]):
         own = getattr(self.inputs, "counts", None)
         if own is not None:
             return dict(own())
-        known = None if self.labels is None else self.labels[self.labels != UNKNOWN]
-        names = self.classes or ()
-        classes = None if known is None else np.bincount(known, minlength=len(names)).tolist()
+        counts = self.class_counts()
         return {
             "samples": len(self),
             "groups": None if self.groups is None else len(set(self.groups)),
-            "classes": None if classes is None else dict(zip(names, classes, strict=True)),
+            "classes": None if counts is None else dict(zip(self.classes or (), counts.tolist(), strict=True)),
         }
 
     def content(self) -> Iterator[object]:

@@ -61,8 +61,8 @@ def check_splits(samples: Samples[Any], splits: Splits, fix: Fix | None = None) 
 
 def absent_classes(samples: Samples[Any], rows: Rows) -> list[str]:
     """Classes that none of the rows is of."""
-    present = set() if samples.labels is None else set(samples.labels[rows].tolist())
-    return [name for place, name in enumerate(samples.classes or ()) if place not in present]
+    counts = samples.class_counts(rows)
+    return [name for place, name in enumerate(samples.classes or ()) if counts is None or not counts[place]]
 
 
 def notes_on_draws(samples: Samples[Any], splits: Splits) -> tuple[str, ...]:
@@ -169,7 +169,7 @@ def _shares(samples: Samples[Any], rows: Rows, shares: dict[str, float], seed: i
     for row in range(len(rows)):
         places.setdefault(row if names is None else names[row], []).append(row)
     groups = [np.array(group, dtype=np.int64) for group in places.values()]
-    labels = some.labels
+    labels = some.strata
     commonest = [0 if labels is None else int(np.bincount(labels[group]).argmax()) for group in groups]
     drawn = draw_shares(list(zip(commonest, groups, strict=True)), shares, seed)
     return {name: rows[own] for name, own in drawn.items()}

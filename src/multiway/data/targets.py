@@ -1,14 +1,17 @@
 """Targets of samples: classes by name, or numbers."""
 
+import itertools
 import re
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, list_some, quote, refuse_huge
-from multiway.data.options import TargetKind
+from multiway.data.options import LabelKind, TargetKind
+from multiway.data.samples import Samples
 from multiway.data.sources.cells import (
     LARGEST,
     NOWHERE,
@@ -31,6 +34,9 @@ FEW_NUMBERS = 10
 ROWS_PER_CLASS = 5
 MAX_CLASSES = 1000
 MARKS = ".,;:!'\"` \t"
+JOINED = "|"
+MARKS_OF_LABELS = (JOINED, ";", ",")
+"""What parts the labels of a cell."""
 
 AS_NUMBERS: Message = ("Give another target, or set kind to number if it is one (", Fix("read.kind", "number"), ").")
 OTHER_COLUMN: Message = ("Name another column (", Fix("read.target", like="NAME"), ").")
@@ -40,7 +46,7 @@ def read_target(
     table: RawTable,
     name: str,
     classes: tuple[str, ...] | None,
-    kind: TargetKind,
+    kind: LabelKind,
     findings: Findings,
     *,
     otherwise: Message = AS_NUMBERS,
@@ -51,6 +57,9 @@ def read_target(
     otherwise: What helps where they are no classes.
     """
     column = table.columns[name]
+    if kind == "labels":
+        labels, names = read_labels(column.words.tolist(), classes, findings.source, "rows")
+        return labels.astype(np.float64), names
     text = name_truths(column.words, classes)
     rows = np.flatnonzero(text == "")
     if len(rows):
@@ -62,6 +71,47 @@ def read_target(
     if classes is not None or are_classes(kind, column.values if column.holds_numbers else None):
         return _labels(table, name, text, classes, kind, findings, otherwise)
     return _numbers(table, column, text, findings), None
+
+
+def read_labels(
+    cells: Sequence[str], known: tuple[str, ...] | None, source: str, word: str
+) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Which labels each cell names, 0 or 1 in `(cells, labels)`, and their names; an empty cell names none.
+
+    The first of | ; and , that is in any cell parts labels. `known` are those of the training.
+    """
+    mark = next((mark for mark in MARKS_OF_LABELS if any(mark in cell for cell in cells)), JOINED)
+    sets = [{part.strip() for part in cell.split(mark)} - {""} for cell in cells]
+    every = set().union(*sets)
+    names = in_order(np.array(sorted(every), dtype=object)) if known is None else known
+    if other := sorted(every - set(names)):
+        raise DataError(f"{source}: labels are those of the training, {list_some(names)}. Got {list_some(other)}.")
+    if not 2 <= len(names) <= MAX_CLASSES:
+        got = f"Got {len(names)} ({list_some(names, 4)}) in {len(cells)} {word}"
+        raise DataError(f"{source}: two to {MAX_CLASSES:,} labels are needed. {got}. ", *OTHER_COLUMN)
+    return np.array([[name in own for name in names] for own in sets], dtype=np.int64).reshape(-1, len(names)), names
+
+
+def match_labels(samples: Samples[Any], known: tuple[str, ...]) -> NDArray[np.int64]:
+    """Labels of later samples as columns of those of the training."""
+    cells = join_labels(samples.truth, samples.classes or ())
+    return read_labels(cells, known, samples.source, samples.word)[0]
+
+
+def join_labels(truth: NDArray[Any], names: Sequence[str]) -> list[str]:
+    """Labels of each case in one cell, `cyst|stone`, by which of them are there, `(cases, labels)`."""
+    return [JOINED.join(itertools.compress(names, row)) for row in truth]
+
+
+def label_cells(y: Any) -> list[str]:
+    """Labels of each case in one cell: from collections of them, from columns of 0 and 1, or as they are."""
+    if getattr(y, "ndim", 1) == 2:
+        values = np.asarray(y)
+        names = [str(name) for name in getattr(y, "columns", range(values.shape[1]))]
+        if not np.isin(values, (0, 1)).all():
+            raise DataError("y: columns of labels hold 0 and 1. Got other values.")
+        return join_labels(values, names)
+    return [own if isinstance(own, str) else JOINED.join(sorted(map(str, own))) for own in y]
 
 
 def are_classes(kind: TargetKind, values: NDArray[np.float64] | None, each: int = ROWS_PER_CLASS) -> bool:

@@ -33,20 +33,28 @@ def average(values: Tensor, weights: Tensor | None) -> Tensor:
 
 
 class Majority(nn.Module):
-    """The shares of the classes in training, whatever the sample; the most frequent class is named."""
+    """The shares of the classes in training, whatever the sample; the most frequent class is named.
 
-    def __init__(self, num_classes: int) -> None:
+    several: Each sample has several of them; those that more than half have are named.
+    """
+
+    def __init__(self, num_classes: int, *, several: bool = False) -> None:
         super().__init__()
+        self.several = several
         self.shares = nn.Buffer(torch.full((num_classes,), 1.0 / num_classes, dtype=torch.float64))
 
     def fit(self, labels: Tensor, weights: Tensor | None = None) -> None:
         """Count the classes of the training samples."""
+        if self.several:
+            self.shares.copy_(average(labels.double(), weights))
+            return
         counts = torch.bincount(labels, weights, minlength=len(self.shares)).double()
         self.shares.copy_(counts / counts.sum())
 
     def forward(self, x: Tensor) -> Tensor:
         """Logits, the same for every sample: `(batch, classes)`."""
-        return self.shares.clamp_min(1e-12).log().expand(len(x), -1)
+        logits = self.shares.logit(1e-12) if self.several else self.shares.clamp_min(1e-12).log()
+        return logits.expand(len(x), -1)
 
 
 class Mean(nn.Module):
@@ -137,8 +145,17 @@ def choose_logistic(
 ) -> Facts:
     """The same for features as the map takes them."""
     penalties = sorted(penalties, reverse=True)
-    path = ops.logistic_path(x, y, penalties, len(model.bias), weights[0])
-    return keep_best(model, zip(penalties, path, strict=True), held_x, held_y, F.cross_entropy, weights[1])
+    if y.ndim == 1:
+        path = zip(penalties, ops.logistic_path(x, y, penalties, len(model.bias), weights[0]), strict=True)
+        return keep_best(model, path, held_x, held_y, F.cross_entropy, weights[1])
+    path = zip(penalties, _path_of_labels(x, y, penalties, weights[0]), strict=True)
+    return keep_best(model, path, held_x, held_y.double(), F.binary_cross_entropy_with_logits, weights[1])
+
+
+def _path_of_labels(x: Tensor, y: Tensor, penalties: Sequence[float], weights: Tensor | None) -> Iterator[Solution]:
+    """Weights and biases of the logits of several labels, each fitted by itself as two classes, for each penalty."""
+    for pairs in zip(*(ops.logistic_path(x, own, penalties, 2, weights) for own in y.T), strict=True):
+        yield torch.stack([weight[1] - weight[0] for weight, _ in pairs]), torch.stack([b[1] - b[0] for _, b in pairs])
 
 
 @torch.no_grad()

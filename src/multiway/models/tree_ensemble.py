@@ -1,6 +1,6 @@
 """Boosted trees and forests as buffers: fitted by a library, stored and evaluated without it or pickle."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -66,6 +66,11 @@ class TreeEnsemble(OpenBuffers):
         `weights` say how much each row counts. `how` holds other fields of scikit-learn's class, such as the least
         number of rows in a leaf.
         """
+        if y.ndim == 2:
+            self._fit_labels(
+                lambda trees, own, known: trees.fit(x, own, seed, weights=weights, signs=signs, **known), y, **how
+            )
+            return
         leaves = {"max_leaf_nodes": (self.value.shape[2] + 1) // 2, "monotonic_cst": signs, **how}
         fitted = _booster(y, seed, max_iter=rounds or self.most, **leaves)
         self._keep(fitted.fit(x.double().numpy(), y.double().numpy(), array_of(weights)), self.most)
@@ -86,6 +91,11 @@ class TreeEnsemble(OpenBuffers):
         The loss is the log loss of classes and the squared error of numbers, looked at every few rounds; a size is left
         where it no longer falls. What was chosen is given, as fields of `fit`. `weights` are of either rows.
         """
+        if y.ndim == 2:
+            columns = iter(held_y.T)
+            return self._fit_labels(
+                lambda trees, own, _: trees.tune(x, own, held_x, next(columns), seed, weights=weights, signs=signs), y
+            )
         inputs, targets, own = x.double().numpy(), y.double().numpy(), array_of(weights[0])
         best: tuple[float, Any, dict[str, Any]] = (float("inf"), None, {})
         for leaves in SIZES:
@@ -102,6 +112,25 @@ class TreeEnsemble(OpenBuffers):
         _, booster, chosen = best
         self._keep(booster, chosen["rounds"])
         return chosen
+
+    def _fit_labels(
+        self,
+        fit: Callable[["TreeEnsemble", Tensor, dict[str, Any]], Any],
+        y: Tensor,
+        labels: Sequence[dict[str, Any]] | None = None,
+    ) -> dict[str, Any]:
+        """Fit trees to each column of `y`, 0 or 1, by itself, and join them; what was chosen of each, if anything."""
+        parts = [TreeEnsemble(self.most, (self.value.shape[2] + 1) // 2, 1) for _ in y.T]
+        known = labels or [{}] * len(parts)
+        chosen = [fit(*each) for each in zip(parts, y.T, known, strict=True)]
+        rounds = max(len(part.value) for part in parts)
+        for name, empty in _empty_trees(rounds, len(parts), self.value.shape[2]).items():
+            for place, part in enumerate(parts):
+                own = getattr(part, name)
+                empty[: len(own), place] = own[:, 0]
+            setattr(self, name, empty)
+        self.start.copy_(torch.cat([part.start for part in parts]))
+        return {"labels": chosen}
 
     def _keep(self, fitted: Any, rounds: int) -> None:
         trees = [[nodes_of(tree.nodes) for tree in group] for group in fitted._predictors[:rounds]]

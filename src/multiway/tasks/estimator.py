@@ -17,8 +17,9 @@ from multiway import hub
 from multiway.config import Plain, Setting, merge, nest, settings_in
 from multiway.data import datasets
 from multiway.data.samples import Array
+from multiway.data.targets import label_cells, read_labels
 from multiway.errors import ELSEWHERE, ConfigError, DataError, MultiwayError, NotFittedError, check_names, closest, warn
-from multiway.metrics.classes import predicted_classes
+from multiway.metrics.classes import MIDDLE, predicted_classes
 from multiway.metrics.regression import r2
 from multiway.tasks import lifecycle as runs
 from multiway.tasks.hub import save_with_card
@@ -28,6 +29,7 @@ from multiway.tasks.protocol import NETWORK
 from multiway.tasks.registry import task_of
 from multiway.tasks.run import Run, save_run
 from multiway.tasks.settings import settings_of
+from multiway.tasks.targets import has_several
 
 ALL = "all"
 """Name of a split that holds every sample of other data."""
@@ -272,17 +274,24 @@ class Classifier(Estimator, abc.ABC):
     def predict(self, X: object, model: str | None = None, *, far: bool = False) -> Array:
         """Class of each sample: above one half for two classes, else the most probable.
 
+        Of several labels columns of 0 and 1, in the order of `classes_`.
+
         With `far`, data that lie far outside the training are answered too, with a warning.
         """
         return self._named(self.predict_proba(X, model, far=far))
 
     def _named(self, probabilities: NDArray[np.float64]) -> Array:
+        if has_several(self._run().state):
+            return np.asarray(probabilities > MIDDLE, dtype=np.int64)
         places = predicted_classes(probabilities)
         chosen: Array = self.classes_[places]
         return chosen
 
     def score(self, X: object, y: object) -> float:
-        """Share of samples whose class is right."""
+        """Share of samples whose class is right, or all of whose labels are."""
+        if has_several(self._run().state):
+            truth, _ = read_labels(label_cells(y), tuple(map(str, self.classes_)), "y", "samples")
+            return float((self.predict(X) == truth).all(1).mean())
         return float(np.mean(self.predict(X) == np.asarray(y)))
 
 

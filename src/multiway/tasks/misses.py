@@ -12,7 +12,7 @@ from multiway.tasks import pages
 from multiway.tasks.choice import BLEND
 from multiway.tasks.declarations import NETWORK
 from multiway.tasks.run import Run
-from multiway.tasks.targets import answers_of
+from multiway.tasks.targets import answers_of, errors_of, has_several
 
 SHOWN, FIRST = 20, 5
 """Samples at most, and those of them that are not folded."""
@@ -37,7 +37,7 @@ class Misses(NamedTuple):
 def misses_of(run: Run, rows: str, most: int = SHOWN) -> Misses:
     """The errors of a run's answer, or, where it has none, what it names least surely; `rows` says what samples are."""
     found = wrong_answers(run, most)
-    if run.state.classes is None:
+    if "error" in found:
         return Misses("largest errors", found)
     if len(found):
         return Misses("most confident errors", found)
@@ -49,7 +49,7 @@ def misses_of(run: Run, rows: str, most: int = SHOWN) -> Misses:
 def wrong_answers(run: Run, most: int = SHOWN) -> pd.DataFrame:
     """The most confident errors on classes, or the largest ones of numbers, by the answer of a run."""
     found = _name_samples(run)
-    if run.state.classes is None:
+    if "error" in found:
         return found.sort_values("error", key=np.abs, ascending=False, kind="stable").head(most)
     wrong = found[found["true"] != found["predicted"]]
     return wrong.sort_values("probability", ascending=False, kind="stable").head(most)
@@ -67,6 +67,8 @@ def _name_samples(run: Run) -> pd.DataFrame:
     found = answers[named].dropna(axis=1, how="all").assign(true=answers["label"], predicted=answers["predicted"])
     if names is None:
         return found.assign(error=found["predicted"] - found["true"])
+    if has_several(run.state):
+        return found.assign(error=errors_of(answers, names))
     places = pd.Index(names).get_indexer(pd.Index(found["predicted"].astype(str)))
     shares = answers[[f"p_{name}" for name in names]].to_numpy(float)
     return found.assign(probability=shares[np.arange(len(found)), places])
@@ -105,8 +107,9 @@ def miss_part(subject: pages.Subject, runs: Sequence[Run]) -> Iterator[PagePart]
 
 def _cells(found: pd.DataFrame) -> list[list[TableCell]]:
     """Numbers that were predicted to the digits that tell them apart; of long texts the rest is folded."""
-    measured = [name for name in ("true", "predicted", "error") if "error" in found]
-    decimals = text.decimals_for(found["true"]) if measured else 0
+    known = [name for name in ("true", "predicted", "error") if "error" in found]
+    measured = [name for name in known if pd.api.types.is_numeric_dtype(found[name])]
+    decimals = text.decimals_for(found[measured[0]]) if measured else 0
     shown = found.astype(object).where(found.notna(), text.MISSING)
     for name in measured:
         shown[name] = [text.number(float(value), decimals) for value in found[name]]

@@ -231,7 +231,7 @@ class Majority(SampleCandidate[baselines.Majority]):
 
     def build(self, basis: Basis) -> baselines.Majority:
         """Equal shares."""
-        return baselines.Majority(len(basis.state.classes))
+        return baselines.Majority(len(basis.state.classes), several=targets.has_several(basis.state))
 
     def fit(self, model: baselines.Majority, training: Lesson, validation: Lesson) -> None:
         """Count the classes."""
@@ -296,7 +296,8 @@ class Trees(SampleCandidate[TreeEnsemble]):
     def build(self, basis: Basis) -> TreeEnsemble:
         """Room for the trees; one of each round stands for two classes."""
         outputs = 1 if basis.state.classes is None else len(basis.state.classes)
-        return TreeEnsemble(ROUNDS, self.leaves, 1 if outputs == 2 else outputs)
+        both = outputs == 2 and not targets.has_several(basis.state)
+        return TreeEnsemble(ROUNDS, self.leaves, 1 if both else outputs)
 
     def fit(self, model: TreeEnsemble, training: Lesson, validation: Lesson) -> Fitted:
         """Boost; validation chooses the size and the number of the trees."""

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from multiway.data.samples import Array, Prepared, Samples
 from multiway.data.sources.cells import as_text, with_truths
+from multiway.data.targets import label_cells
 from multiway.errors import DataError
 from multiway.tasks import targets
 from multiway.tasks.estimator import Classifier, Estimator, classes_as_given
@@ -37,12 +38,19 @@ class SampleEstimator(Estimator):
         self._fit(self._labelled(X, y), self.config())
 
     def _labelled(self, X: Sized, y: object) -> object:
-        """Samples with their targets, as the task reads them; these are classes."""
+        """Samples with their targets, as the task reads them; these are classes, or several labels each."""
+        if self._has_several and y is not None:
+            y = label_cells(y)
         given = np.asarray([] if y is None else y)
         if given.ndim != 1 or len(given) != len(X):
             name = type(self).__name__
             raise DataError(f"{name}: y needs one class per sample. Got {len(X)} samples and y of shape {given.shape}.")
         return X, as_text(pd.Series(given))
+
+    @property
+    def _has_several(self) -> bool:
+        """Whether the settings say that samples have several labels each."""
+        return getattr(self.config().read, "kind", None) == "labels"
 
     def _given(self, X: object) -> object:
         """Other samples, as the task reads them."""
@@ -67,11 +75,14 @@ class SampleClassifier(SampleEstimator, Classifier):
     def fit(self, X: Sized, y: object = None) -> Self:
         """Fit on samples and their classes; nothing is written to disk. `classes_` are those of y, sorted.
 
+        With `read.kind` labels in the settings, y has several of them for each: collections, or columns of 0 and 1.
+
         Raises:
             DataError: The samples are not sound, or too few to be split.
         """
         self._learn(X, y)
-        self.classes_ = np.unique(np.asarray(y))
+        if not self._has_several:
+            self.classes_ = np.unique(np.asarray(y))
         return self
 
     def predict_proba(self, X: object, model: str | None = None, *, far: bool = False) -> NDArray[np.float64]:
@@ -84,6 +95,8 @@ class SampleClassifier(SampleEstimator, Classifier):
     def predict(self, X: object, model: str | None = None, *, far: bool = False) -> Array:
         """Class of each sample: the most probable, or a rare one of two from the threshold of the run on.
 
+        Of several labels, columns of 0 and 1 in the order of `classes_`.
+
         `model` and `far` as for `predict_proba`.
         """
         outputs, run = self._outputs(X, model, far), self._run().with_answer(model)
@@ -95,6 +108,8 @@ class SampleClassifier(SampleEstimator, Classifier):
 
     def _places(self) -> list[int]:
         """Place of each of `classes_` among the classes of the run."""
+        if targets.has_several(self._run().state):
+            return [*range(len(self.classes_))]
         given, names = as_text(pd.Series(self.classes_)), list(self._run().state.classes)
         return [names.index(name) for name in (given if set(given) == set(names) else with_truths(given))]
 

@@ -19,7 +19,7 @@ from multiway.tasks.declarations import NETWORK
 from multiway.tasks.misses import miss_part, model_in_words, none, with_article
 from multiway.tasks.page_parts import split_table
 from multiway.tasks.run import Run
-from multiway.tasks.targets import answers_of, truth_and_shares
+from multiway.tasks.targets import answers_of, has_several, truth_and_shares
 
 TENTHS, MAJORITY = 10, "majority"
 MOST_CLASSES = 10
@@ -104,6 +104,8 @@ def target_headline(subject: pages.Subject, run: Run) -> str:
         if not len(test):
             return ""
         right = (test["label"] == test["predicted"]).mean()
+        if has_several(run.state):
+            return f"{text.percent(100 * right)} of {len(test):,} test {subject.rows} have all their labels right."
         return f"{text.percent(100 * right)} of {len(test):,} test {subject.rows} are named correctly{_always(run)}."
     off, name = float((test["predicted"] - test["label"]).abs().mean()), getattr(run.state, "target_name", "target")
     rows = run.tables["predictions"]
@@ -137,6 +139,10 @@ def target_parts(subject: pages.Subject, runs: Sequence[Run], names: Sequence[st
         yield number_errors(of_model[answer], subject.rows)
         yield from miss_part(subject, runs)
         return
+    if has_several(runs[0].state):
+        yield label_part(subject, runs, of_model)
+        yield from miss_part(subject, runs)
+        return
     labels, _ = truth_and_shares(of_model[answer], names)
     shares = {model: truth_and_shares(rows, names)[1] for model, rows in of_model.items()}
     scores, told = subject.scores(runs), model_in_words(subject, runs)
@@ -148,6 +154,23 @@ def target_parts(subject: pages.Subject, runs: Sequence[Run], names: Sequence[st
     yield from miss_part(subject, runs)
     part = calibration_part(labels, shares[answer], subject.rows, model=told)
     yield part._replace(side=[*part.side, *recalibration_lines(runs[0], subject.rows)])
+
+
+def label_part(subject: pages.Subject, runs: Sequence[Run], of_model: Mapping[str, pd.DataFrame]) -> PagePart:
+    """How well each of several labels is found by the answer: its share, AUC, average precision and F1."""
+    names = runs[0].state.classes
+    truth, shares = truth_and_shares(of_model[runs[0].answer.name], names, several=True)
+    rows = []
+    for place, name in enumerate(names):
+        known, own = truth[:, place], shares[:, place]
+        pair = np.stack([1 - own, own], axis=1)
+        scores = [score(known, pair) for score in (metrics.auc, metrics.average_precision, metrics.f1)]
+        cells = [text.MISSING if score is None else text.number(score, 3) for score in scores]
+        rows.append([name, str(int(known.sum())), text.percent(100 * float(known.mean()) if len(known) else 0), *cells])
+    told = model_in_words(subject, runs)
+    side = [f"Each label on the test {subject.rows} by {told}.", "Its share is the average precision of chance."]
+    heads = ["Label", subject.rows.capitalize(), "Share", "AUC", "Average precision", "F1"]
+    return PagePart(id="errors", title="Each label", side=side, content=[Table(columns=heads, rows=rows)])
 
 
 def recalibration_lines(run: Run, rows: str) -> Iterator[str]:

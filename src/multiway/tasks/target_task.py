@@ -112,14 +112,14 @@ def compute_outputs(run: Run, name: str, samples: Samples[Tensor]) -> NDArray[np
     if not len(samples):
         return np.empty((0, *(() if classes is None else (len(classes),))))
     seen = run.task.candidates()[name].inputs(run, samples)
-    return targets.decode_outputs(outputs_of(run.models[name], seen), run.state.target)
+    return targets.decode_outputs(outputs_of(run.models[name], seen), run.state)
 
 
 @torch.no_grad()
 def compute_precisely(run: Run, name: str, samples: Samples[Tensor]) -> NDArray[np.float64]:
     """The same of samples of few numbers each, computed in float64 at once."""
     model = copy.deepcopy(run.models[name]).cpu().double().eval()
-    return targets.decode_outputs(model(samples.inputs.double()), run.state.target)
+    return targets.decode_outputs(model(samples.inputs.double()), run.state)
 
 
 @torch.no_grad()
@@ -189,9 +189,8 @@ def answer_targets(
     source = find_later(run.task, data, out)
     later = run.task.prepare(run.config, source, run.state, labelled=False)
     far = run.check_far(later.raw, later.raw.source, far=bool(options.get("far")))
-    answers = targets.answer_frame(
-        answer_samples(run.for_prediction, later.encoded), run.state.classes, threshold_of(run)
-    )
+    several, outputs = targets.has_several(run.state), answer_samples(run.for_prediction, later.encoded)
+    answers = targets.answer_frame(outputs, run.state.classes, threshold_of(run), several=several)
     frame, notes = join_own_columns(own_columns(run.config, source, later.raw), answers)
     units = words_on_units({getattr(run.state, "target_name", ""): getattr(run.state, "target_sign", "")})
     return write_answer(frame, out, (*later.notes, *far, *notes, *units))
@@ -303,7 +302,8 @@ def losses_of_squares(
     of = {"units": units, "unit": samples.word if units is None else "groups", "is_rare": is_rare, **more}
     if state.classes is not None:
         shares = {name: roots * values for name, values in outputs.items()}
-        return Evidence.from_squares(shares, roots * np.eye(len(state.classes))[samples.truth], loss="Brier", **of)
+        truth = samples.truth if samples.has_several else np.eye(len(state.classes))[samples.truth]
+        return Evidence.from_squares(shares, roots * truth, loss="Brier", **of)
     scaled = {name: roots * state.target.transform(values[:, None]) for name, values in outputs.items()}
     truth = roots * state.target.transform(samples.truth[:, None])
     return Evidence.from_squares(scaled, truth, loss="scaled MSE", **of)

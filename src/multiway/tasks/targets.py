@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,9 +13,9 @@ from torch import Tensor, nn
 
 from multiway.data.findings import list_some
 from multiway.data.samples import Array
-from multiway.data.scaling import Scaler
+from multiway.data.targets import join_labels, read_labels
 from multiway.metrics import classes as metrics
-from multiway.metrics import confidence, regression, resampling
+from multiway.metrics import confidence, labels, regression, resampling
 from multiway.metrics.resampling import ScoreFunction
 from multiway.tasks.protocol import NETWORK, Metric, Row
 
@@ -36,6 +37,11 @@ OF_RARE = (
     Metric(name="rare_f1", title="F1 of the rare class"),
 )
 """Metrics of the rarer of two classes, before the others where it is rare."""
+OF_LABELS = (
+    Metric(name="map", title="Mean average precision", spread=True),
+    Metric(name="micro_f1", title="F1 (micro)", spread=True),
+)
+"""Metrics of several labels, beside those of classes that they have too."""
 RARE = 0.1
 """Share of the training samples below which a class is."""
 NUMBERS: dict[str, ScoreFunction] = {
@@ -50,6 +56,14 @@ OF_NUMBERS = (
     Metric(name="mae", title="MAE", higher=False, spread=True),
     Metric(name="r2", title="R²"),
 )
+LABELS: dict[str, ScoreFunction] = {
+    "auc": labels.auc,
+    "acc": labels.exact,
+    "map": labels.mean_precision,
+    "micro_f1": labels.micro_f1,
+    "f1": labels.macro_f1,
+}
+"""Of several labels a sample; the accuracy counts a sample as right if all its labels are."""
 ERRORS, RIGHT = "Most confident errors", "Named correctly, most confident of each class"
 FARTHEST, NEAREST = "Largest errors", "Nearest predictions"
 METRICS = (*CLASSES, *OF_NUMBERS)
@@ -63,10 +77,20 @@ Names = Sequence[str] | None
 """Of the classes; None where the target is a number."""
 
 
-def decode_outputs(raw: Tensor, scaler: Scaler | None) -> NDArray[np.float64]:
-    """Probabilities of classes by their logits, one of which stands for two classes; scaled numbers in their units."""
-    if scaler is not None:
-        return scaler.inverse(raw.numpy())[:, 0]
+def has_several(state: Any) -> bool:
+    """Whether samples have several labels each, by what training learnt."""
+    return getattr(state, "several", False)
+
+
+def decode_outputs(raw: Tensor, state: Any) -> NDArray[np.float64]:
+    """Probabilities of classes by their logits, or of each of several labels; scaled numbers in their units.
+
+    One logit stands for two classes.
+    """
+    if state.target is not None:
+        return np.asarray(state.target.inverse(raw.numpy())[:, 0])
+    if has_several(state):
+        return np.asarray(raw.sigmoid().numpy())
     return np.asarray(whole_logits(raw).softmax(1).numpy())
 
 
@@ -94,7 +118,7 @@ class Predictions:
 
     samples: Columns that name each sample: {"row": ...}.
     names: Of the classes; None where the target is a number.
-    truth: Positions of classes, or numbers.
+    truth: Positions of classes, or numbers; of several labels 0 or 1 for each.
     outputs: By model.
     weights: How much each sample counts; alike where there are none.
     groups: Group of each sample, such as a patient, where they are known.
@@ -118,7 +142,8 @@ class Predictions:
         units = None if self.groups is None else np.array(self.groups, dtype=str)
         rows: list[Row] = []
         for model, output in self.outputs.items():
-            functions = metrics_of(self.names, self.metrics, self.thresholds.get(model), self.rare)
+            several = self.truth.ndim == 2
+            functions = metrics_of(self.names, self.metrics, self.thresholds.get(model), self.rare, several=several)
             how = {"units": units, "weights": self.weights, "draws": draws}
             rows += resampling.model_rows(functions, self.truth, {model: output}, split, **how)
         return rows
@@ -134,11 +159,18 @@ class Predictions:
 
 
 def metrics_of(
-    names: Names, chosen: Sequence[Metric] = CLASSES, threshold: float | None = None, rare: int | None = None
+    names: Names,
+    chosen: Sequence[Metric] = CLASSES,
+    threshold: float | None = None,
+    rare: int | None = None,
+    *,
+    several: bool = False,
 ) -> dict[str, ScoreFunction]:
     """Functions of the chosen metrics of classes, those that weigh errors at a threshold, or errors of numbers."""
     if names is None:
         return NUMBERS
+    if several:
+        return {metric.name: LABELS[metric.name] for metric in chosen if metric.name in LABELS}
     known = {
         **class_metrics(threshold),
         "f1": metrics.macro_f1,
@@ -153,12 +185,26 @@ def metrics_of(
     return {metric.name: known[metric.name] for metric in chosen if metric.name in known}
 
 
-def answer_frame(predicted: NDArray[np.float64], names: Names, threshold: float | None = None) -> pd.DataFrame:
-    """Class and probability of each, or the number; of two classes the second is predicted above the threshold."""
+def answer_frame(
+    predicted: NDArray[np.float64], names: Names, threshold: float | None = None, *, several: bool = False
+) -> pd.DataFrame:
+    """Class and probability of each, or the number; of two classes the second is predicted above the threshold.
+
+    Of several labels those are predicted that are more likely than not.
+    """
     if names is None:
         return pd.DataFrame({"predicted": predicted})
-    named = class_values(names)[classes_at(predicted, threshold)]
+    named = name_outputs(predicted, names, threshold, several=several)
     return pd.concat([pd.DataFrame({"predicted": named}), probability_frame(predicted, names)], axis=1)
+
+
+def name_outputs(
+    shares: NDArray[np.float64], names: Sequence[str], threshold: float | None = None, *, several: bool = False
+) -> Array:
+    """What probabilities name: a class each, or several labels in one cell."""
+    if several:
+        return np.array(join_labels(shares > metrics.MIDDLE, names), dtype=object)
+    return class_values(names)[classes_at(shares, threshold)]
 
 
 def answers_of(tables: Mapping[str, pd.DataFrame], model: str = NETWORK, split: str = "test") -> pd.DataFrame:
@@ -167,10 +213,14 @@ def answers_of(tables: Mapping[str, pd.DataFrame], model: str = NETWORK, split: 
     return table[(table["split"] == split) & (table["model"] == model)]
 
 
-def truth_and_shares(answers: pd.DataFrame, names: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Positions of the true classes of such rows, and the probability of each class."""
-    labels = pd.Index(names).get_indexer(pd.Index(answers["label"].astype(str)))
-    return labels.astype(np.int64), answers[[f"p_{name}" for name in names]].to_numpy(np.float64)
+def truth_and_shares(
+    answers: pd.DataFrame, names: Sequence[str], *, several: bool = False
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Positions of the true classes of such rows, or which of several labels are true; the probability of each."""
+    shares, cells = answers[[f"p_{name}" for name in names]].to_numpy(np.float64), answers["label"].astype(str)
+    if several:
+        return read_labels(cells.tolist(), tuple(names), "predictions", "rows")[0], shares
+    return pd.Index(names).get_indexer(pd.Index(cells)).astype(np.int64), shares
 
 
 def numbers_of(answers: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -193,13 +243,15 @@ def few_note(limits: NDArray[np.float64], names: Sequence[str], level: float = L
     return (f"{rule}. Fewer have {list_some(few)}, which every set holds",) if few else ()
 
 
-def telling(answers: pd.DataFrame, names: Names, unit: str, wrongs: int, rights: int) -> list[tuple[str, str]]:
+def telling(
+    answers: pd.DataFrame, names: Names, unit: str, wrongs: int, rights: int, *, several: bool = False
+) -> list[tuple[str, str]]:
     """The most confident errors, then the surest right answers, one of a class: a heading, and the sample's name.
 
-    Of numbers the largest errors, then the smallest.
+    Of numbers, and of several labels, the largest errors, then the smallest.
     """
-    if names is None:
-        off = (answers["predicted"] - answers["label"]).abs().to_numpy().argsort(kind="stable")
+    if names is None or several:
+        off = errors_of(answers, names).argsort(kind="stable")
         last, first = off[::-1][:wrongs], off[: max(0, min(rights, len(off) - wrongs))]
         return [
             (heading, str(name))
@@ -215,6 +267,14 @@ def telling(answers: pd.DataFrame, names: Names, unit: str, wrongs: int, rights:
     best = ranked[is_right].drop_duplicates("label")[:rights].sort_values("label")
     chosen = [(ERRORS, str(name)) for name in ranked[~is_right][unit][:wrongs]]
     return chosen + [(RIGHT, str(name)) for name in best[unit]]
+
+
+def errors_of(answers: pd.DataFrame, names: Names) -> NDArray[np.float64]:
+    """How far numbers are off, or in the mean the probabilities of several labels."""
+    if names is None:
+        return (answers["predicted"] - answers["label"]).abs().to_numpy(np.float64)
+    truth, shares = truth_and_shares(answers, names, several=True)
+    return np.asarray(np.abs(truth - shares).mean(1))
 
 
 def sentence_on(
@@ -301,18 +361,21 @@ def class_metrics(threshold: float | None = None) -> dict[str, ScoreFunction]:
 
 def class_frame(
     cases: Mapping[str, Sequence[object]],
-    labels: Array,
+    truth: Array,
     outputs: Outputs,
     split: str,
     names: Sequence[str],
     thresholds: Mapping[str, float | None] | None = None,
 ) -> pd.DataFrame:
-    """Columns that name each case, then model, split, label, predicted class and the probability of each class."""
-    named = class_values(names)
-    frames = []
+    """Columns that name each case, then model, split, label, predicted class and the probability of each class.
+
+    `truth` has positions of classes, or 0 or 1 for each of several labels.
+    """
+    frames, several = [], truth.ndim == 2
+    known = join_labels(truth, names) if several else class_values(names)[truth]
     for model, shares in outputs.items():
-        answers = named[classes_at(shares, (thresholds or {}).get(model))]
-        head = pd.DataFrame({**cases, "model": model, "split": split, "label": named[labels], "predicted": answers})
+        answers = name_outputs(shares, names, (thresholds or {}).get(model), several=several)
+        head = pd.DataFrame({**cases, "model": model, "split": split, "label": known, "predicted": answers})
         frames.append(pd.concat([head, probability_frame(shares, names)], axis=1))
     return pd.concat(frames, ignore_index=True)
 

@@ -215,19 +215,22 @@ class Taught:
 
 
 class TargetLoss:
-    """Cross-entropy of the batch's `target`, or the training's loss of scaled numbers.
+    """Cross-entropy of the batch's `target`, of each of several labels by itself, or a loss of scaled numbers.
 
     Where a batch has the `weight` of each sample, it counts as much, in validation too.
     """
 
     def __init__(self, training: TrainingConfig, names: Sequence[str] | None, labels: NDArray[Any]) -> None:
-        self.training = training
-        weights = None if names is None else class_weights(labels, len(names), training)
+        self.training, self.has_several = training, labels.ndim == 2
+        self.rates = torch.from_numpy(labels.mean(0)).float() if self.has_several else None
+        weights = None if names is None or self.has_several else class_weights(labels, len(names), training)
         self.of_classes = None if names is None else ClassLoss(weights, training.label_smoothing)
 
     def __call__(self, model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
         """Sum over the samples, and their number; weights of classes and smoothing are for training alone."""
         weight = batch.get("weight")
+        if self.has_several:
+            return self._of_labels(model, batch)
         if self.of_classes is None:
             loss = LOSSES.get(self.training.loss, squared_error)  # a task of both has cross-entropy as its usual one
             return loss(model(batch["inputs"])[:, 0], batch["target"], weight)
@@ -236,6 +239,16 @@ class TargetLoss:
         smoothing = self.of_classes.smoothing if model.training else 0.0
         logits = model(batch["inputs"]).float()
         return _reduce(F.cross_entropy(logits, batch["target"], reduction="none", label_smoothing=smoothing), weight)
+
+    def _of_labels(self, model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Binary cross-entropy of every label, averaged; balanced, those that are there weigh as much as the others."""
+        logits, target, balance = model(batch["inputs"]).float(), batch["target"].float(), None
+        if model.training:
+            target = target + self.training.label_smoothing * (0.5 - target)
+        if model.training and self.training.class_weights == "balanced" and self.rates is not None:
+            balance = ((1 - self.rates) / self.rates).to(logits.device)
+        losses = F.binary_cross_entropy_with_logits(logits, target, pos_weight=balance, reduction="none")
+        return _reduce(losses.mean(1), batch.get("weight"))
 
 
 def segmentation_loss(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from multiway.data.findings import list_some, quote
 from multiway.data.samples import SPELLINGS
 from multiway.data.sources.bytes import spend
+from multiway.data.targets import label_cells
 from multiway.errors import DataError, Fix, MultiwayError
 
 MAGIC = b"\x93NUMPY"
@@ -262,9 +263,16 @@ def _present(pair: ArrayPair, archive: Archive) -> ArrayPair:
     return pair if pair.labels in archive.names else ArrayPair(pair.samples, None)
 
 
-def labels_in(archive: Archive, name: str, count: int, *, words: bool = False, numbers: bool = False) -> list[Any]:
-    """Labels of so many samples: whole numbers, or also words, or finite numbers."""
+def labels_in(
+    archive: Archive, name: str, count: int, *, words: bool = False, numbers: bool = False, several: bool = False
+) -> list[Any]:
+    """Labels of so many samples: whole numbers, or also words, or finite numbers.
+
+    several: A sample has any number of them: columns of 0 and 1, or words as `cat|dog`.
+    """
     header = archive.header(name, words=words)
+    if several and header.dtype.kind in "iub" and header.shape[:-1] == (count,):
+        return list(label_cells(archive.read(name)))
     if header.dtype.kind not in ("iubU" if words else "iuf" if numbers else "iub") or header.shape not in (
         (count,),
         (count, 1),
@@ -278,7 +286,7 @@ def labels_in(archive: Archive, name: str, count: int, *, words: bool = False, n
     if numbers and not np.isfinite(given).all():
         raise DataError(f"{archive.where}: '{quote(name)}' holds a number that is not finite. Correct it.")
     labels = list((given if given.dtype.kind == "U" else given.astype(float if numbers else np.int64)).tolist())
-    if "" in labels:
+    if "" in labels and not several:
         raise DataError(f"{archive.where}: '{quote(name)}' names no class for image {labels.index('')}. Fill it in.")
     return labels
 

@@ -29,6 +29,7 @@ from multiway.data.sources.pictures import (
     read_pictures,
     resize,
 )
+from multiway.data.targets import label_cells, read_labels
 from multiway.errors import ConfigError, DataError, Fix, Message, in_a_line
 
 FORMS = "Give a folder per class, a .npz of images and labels, or an image."
@@ -93,8 +94,14 @@ def image_samples(values: Bytes, names: Sequence[str], source: str, **known: Any
     )
 
 
-def _number_classes(labels: Sequence[object]) -> Plain:
-    """Labels as positions of their classes, and the names of these: whole numbers, then words by the alphabet."""
+def _number_classes(labels: Sequence[object], options: PictureOptions, source: str) -> Plain:
+    """Labels as positions of their classes, and the names of these: whole numbers, then words by the alphabet.
+
+    Of several labels for each image 0 or 1 for each.
+    """
+    if options.kind == "labels":
+        target, names = read_labels([compose(str(label)) for label in labels], None, source, "images")
+        return {"target": target, "classes": names}
     given = [compose(str(label)) for label in labels]
     order = sorted(set(given), key=lambda name: (not name.isdecimal(), int(name) if name.isdecimal() else 0, name))
     return {"target": positions(given, order), "classes": tuple(order)}
@@ -111,14 +118,14 @@ def _read_arrays(x: Any, y: object, options: PictureOptions) -> Samples[Bytes]:
     check_room(len(values), values.shape[1:], allowance(options.max_bytes, values.nbytes), "X")
     known: Plain = {}
     if y is not None:
-        given = np.asarray(y)
+        given = np.asarray(label_cells(y) if options.kind == "labels" else y)
         if given.shape != (len(values),):
             raise DataError(f"y: one class is needed per image, ({len(values)},). Got {given.shape}.")
         labels = given.tolist()
         absent = [row for row, label in enumerate(labels) if label is None or label in ("",) or label != label]
-        if absent:
+        if absent and options.kind == "classes":
             raise DataError(f"y: every image needs a class. Image {absent[0]} has none. Fill it in.")
-        known = _number_classes(labels)
+        known = _number_classes(labels, options, "y")
     names = [f"X[{row}]" for row in range(len(values))]
     return image_samples(resize(values, options), names, "arrays in memory", **known)
 
@@ -169,7 +176,7 @@ def _read_folder(folder: Path, options: PictureOptions, failures: Failures | Non
         where,
         official=parts if any(parts) else None,
         notes=(*notes, *([f"{others:,} files are no images and were left"] if others else [])),
-        **({} if bare else _number_classes([file.label for file in files])),
+        **({} if bare else _number_classes([file.label for file in files], options, where)),
     )
 
 
@@ -206,14 +213,14 @@ def _read_archive(path: Path, options: PictureOptions) -> Samples[Bytes]:
             ").",
         )
     labels = {
-        part: labels_in(archive, pair.labels, len(values[part]), words=True)
+        part: labels_in(archive, pair.labels, len(values[part]), words=True, several=options.kind == "labels")
         for part, pair in pairs.items()
         if pair.labels is not None
     }
     if 0 < len(labels) < len(values):
         raise DataError(f"{where}: every part needs labels, or none. Got them for {list_some(labels)}. Add the others.")
     every = list(itertools.chain.from_iterable(labels.values()))
-    return _join_parts(values, where, **(_number_classes(every) if labels else {}))
+    return _join_parts(values, where, **(_number_classes(every, options, where) if labels else {}))
 
 
 def _is_strips(folder: Path) -> bool:

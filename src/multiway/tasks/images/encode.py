@@ -44,6 +44,8 @@ class ImageState(Config):
     target: ClassVar[None] = None
     classes: tuple[str, ...]
     """Names, in the order of the logits."""
+    several: bool = False
+    """Whether an image has several of them, which are labels then."""
     channels: int
     """1 of grey images, 3 of coloured ones."""
     sizes: tuple[int, int]
@@ -64,6 +66,7 @@ class ImageState(Config):
             centre, spread = moments(images.inputs[rows])
         return cls(
             classes=images.classes or (),
+            several=images.has_several,
             channels=channels,
             sizes=(height, width),
             centre=tuple(centre),

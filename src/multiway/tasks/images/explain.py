@@ -11,6 +11,7 @@ from torch import Tensor
 
 from multiway.data.findings import quote
 from multiway.data.samples import Samples
+from multiway.data.targets import JOINED, join_labels
 from multiway.errors import Fix
 from multiway.explain import occlude_image
 from multiway.explain.gradients import ImageExplanation, explain_image, save_image
@@ -48,7 +49,7 @@ class Seen(ImageExplanation):
     @property
     def is_right(self) -> bool:
         """Whether it was named correctly."""
-        return self.label == self.predicted
+        return self.predicted in self.label.split(JOINED)
 
     @property
     def sentence(self) -> str:
@@ -58,7 +59,9 @@ class Seen(ImageExplanation):
 
 def telling_images(run: Run) -> list[tuple[str, str]]:
     """Headings and names of the test images that tell most; see `targets.telling`."""
-    return telling(answers_of(run.tables, run.answer.name), run.state.classes, "image", SHOWN, SHOWN)
+    return telling(
+        answers_of(run.tables, run.answer.name), run.state.classes, "image", SHOWN, SHOWN, several=run.state.several
+    )
 
 
 def explain_named(run: Run, names: Sequence[str]) -> list[Seen]:
@@ -71,17 +74,23 @@ def explain_named(run: Run, names: Sequence[str]) -> list[Seen]:
     for position in positions:
         one = images.take(np.array([position]))
         shares, explanation = explain_one(run, one)
-        answer = int(predicted_classes(shares)[0])
+        answer = _likeliest(run, shares)
+        label = join_labels(one.truth, run.state.classes)[0] if run.state.several else run.state.classes[one.truth[0]]
         item = Seen(
             name=known[position],
             pixels=one.inputs[0].numpy(),
-            label=run.state.classes[one.truth[0]],
+            label=label,
             predicted=run.state.classes[answer],
             probability=float(shares[0, answer]),
             **vars(explanation),
         )
         items.append(item)
     return items
+
+
+def _likeliest(run: Run, shares: NDArray[np.float64]) -> int:
+    """The class that one image is named, or the likeliest of several labels."""
+    return int(shares[0].argmax() if run.state.several else predicted_classes(shares)[0])
 
 
 def method_of(run: Run) -> str:
@@ -94,7 +103,7 @@ def explain_one(run: Run, one: Samples[Tensor]) -> tuple[NDArray[np.float64], Im
     shares = answer_samples(run, one)
     x = one.gather(torch.tensor([0]))["inputs"]
     if method_of(run) == "gradients":
-        return shares, explain_image(run.model, x.to(device_of(run.model)), int(predicted_classes(shares)[0]))
+        return shares, explain_image(run.model, x.to(device_of(run.model)), _likeliest(run, shares))
     falls = occlude_image(lambda images: answer_samples(run, Samples(inputs=images, source=one.source)), x[0])
     return shares, ImageExplanation(method="occlusion", attribution=falls.astype(np.float32))
 

@@ -9,6 +9,7 @@ from multiway.data.matching import match_classes
 from multiway.data.samples import Samples
 from multiway.data.sources.images import looks_like_images, read_images
 from multiway.data.sources.pictures import Bytes
+from multiway.data.targets import match_labels
 from multiway.errors import MultiwayError
 from multiway.tasks.images.config import ImageConfig
 from multiway.tasks.kind import SampleKind
@@ -28,7 +29,9 @@ def read_samples(
     if state is None:
         return images
     target = None
-    if has_target:
+    if has_target and state.several:
+        target = match_labels(images, state.classes)
+    elif has_target:
         given = [(images.classes or ())[label] for label in images.truth.tolist()]
         target = match_classes(given, state.classes, images.source, "images")
     return dataclasses.replace(images, target=target, classes=state.classes)

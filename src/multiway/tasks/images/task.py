@@ -16,6 +16,7 @@ from multiway.config import Plain
 from multiway.data.matching import Far, far_levels
 from multiway.data.samples import Prepared, Samples
 from multiway.data.sources.pictures import Bytes
+from multiway.errors import ConfigError
 from multiway.explain.gradients import ImageExplanation
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer
@@ -58,9 +59,9 @@ def audit_run(config: ImageConfig, run: Run | None = None) -> AuditReport:
 
 
 def _find_leaks(prepared: Prepared[Bytes, ImageState], used: ImageState) -> Iterator[Verdict | None]:
-    images, splits = prepared.raw, prepared.splits
+    images, splits = prepared.raw.by_rarest(), prepared.splits
     names, digests = list(images.names["image"]), [sample_digest(image) for image in images.inputs]
-    labels = [prepared.state.classes[label] for label in images.truth]
+    labels = [(images.classes or ())[label] for label in images.truth]
     yield from check_copies(prepared, digests, "images", tolerated=TOLERATED)
     yield check_one_label(digests, labels, names, "image")
     if len(images) > MOST_COMPARED:
@@ -88,6 +89,8 @@ def check_teacher(
     if config.weights is not None:
         with torch.device("meta"):
             check_watched(TASK.build(config, state, NETWORK), config.weights)
+    if config.distill is not None and state.several:
+        raise ConfigError("distill: a teacher is for classes. These images have several labels each. Leave it out.")
     if config.distill is not None:
         find_teacher(config.distill.teacher, state)
     return Settled(config, state)
@@ -120,7 +123,7 @@ TASK = target_task(
     state=ImageState,
     facts=ImageFacts,
     page="multiway.tasks.images.page:PAGE",
-    metrics=lambda config: (*targets.CLASSES, targets.MORE["f1"], targets.MORE["top5"]),
+    metrics=lambda config: (*targets.CLASSES, *targets.OF_LABELS, targets.MORE["f1"], targets.MORE["top5"]),
     candidates=partial(discover, "multiway.tasks.images.candidates", "images"),
     audit=audit_run,
     settle=check_teacher,

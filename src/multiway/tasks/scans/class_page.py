@@ -12,6 +12,7 @@ from multiway.data.scaling import evenly
 from multiway.data.sources.scans.cases import Cases
 from multiway.errors import ConfigError
 from multiway.explain import average_curves
+from multiway.metrics import labels
 from multiway.metrics.classes import accuracy, auc
 from multiway.metrics.confidence import accuracy_above, class_sets, net_benefit, share_held
 from multiway.metrics.regression import mae, r2
@@ -98,7 +99,7 @@ def trust_part(runs: Sequence[Run]) -> Iterator[PagePart]:
     """Accuracy of the surest answers, sets of classes, and what acting on an answer is worth; on the test cases."""
     run, names, answer = runs[0], runs[0].state.classes, runs[0].answer.name
     validation, test = (answers_of(run.tables, answer, split) for split in ("validation", "test"))
-    if names is None or not len(validation) or not len(test):
+    if run.state.kind != "classes" or not len(validation) or not len(test):
         return
     labels, shares = truth_and_shares(test, names)
     edges = limits_of(run.tables, answer, names)
@@ -127,8 +128,12 @@ def trust_part(runs: Sequence[Run]) -> Iterator[PagePart]:
 def subgroup_part(runs: Sequence[Run]) -> Iterator[PagePart]:
     """AUC and accuracy of the answer in each subgroup of the test cases, or errors of its numbers."""
     run, answer = runs[0], runs[0].answer.name
-    are_classes = run.state.classes is not None
-    heads = ["AUC", "Accuracy"] if are_classes else ["MAE", "R²"]
+    scores: dict[str, dict[str, ScoreFunction]] = {
+        "classes": {"AUC": auc, "Accuracy": accuracy},
+        "labels": {"AUC": labels.auc, "F1": labels.micro_f1},
+        "number": {"MAE": mae, "R²": r2},
+    }
+    chosen = scores[run.state.kind]
     test, rows = answers_of(run.tables, answer), []
     every = pd.concat([answers_of(run.tables, answer, "validation"), test])
     for column in run.config.read.subgroups:
@@ -138,7 +143,7 @@ def subgroup_part(runs: Sequence[Run]) -> Iterator[PagePart]:
                 [
                     f"{column}: {name}",
                     str(len(own)),
-                    *_with_intervals(run, own, [auc, accuracy] if are_classes else [mae, r2]),
+                    *_with_intervals(run, own, [*chosen.values()]),
                 ]
             )
     side = [
@@ -146,7 +151,7 @@ def subgroup_part(runs: Sequence[Run]) -> Iterator[PagePart]:
         "A subgroup of few cases says little: look at its interval.",
     ]
     if rows:
-        table = Table(columns=["Subgroup", "Test cases", *heads], rows=rows)
+        table = Table(columns=["Subgroup", "Test cases", *chosen], rows=rows)
         yield PagePart(id="subgroups", title="Subgroups", side=side, content=[table])
 
 
@@ -196,7 +201,7 @@ def _with_intervals(run: Run, test: pd.DataFrame, shares: Sequence[ScoreFunction
     units = test["patient"].to_numpy(dtype=str) if has_patients else None
     named = {str(place): share for place, share in enumerate(shares)}
     classes = run.state.classes
-    known = numbers_of(test) if classes is None else truth_and_shares(test, classes)
+    known = numbers_of(test) if classes is None else truth_and_shares(test, classes, several=run.state.several)
     times, decimals = (1, 3) if classes is None else (100, 1)
     found = score_rows(named, *known, units=units, draws=run.config.draws)
     cells = []
@@ -286,7 +291,7 @@ def _show_case(run: Run, item: CaseExplanation) -> Planes:
     scan, patient = item.volume, item.patient or ""
     is_named = not patient or patient.lower().startswith("patient")  # a name may say itself that it is a patient's
     actual, predicted, own = item.words(run.state.classes)
-    is_wrong = own is not None and item.label != item.answer
+    is_wrong = run.state.kind == "classes" and item.label != item.answer
     share = f" ({text.percent(100 * float(item.probabilities[int(item.label)]), 0)})" if is_wrong else ""
     sure = "" if own is None else f" with {text.percent(100 * own, 0)}"
     return Planes(

@@ -5,7 +5,7 @@ from typing import Annotated, Self
 from pydantic import Field, field_validator, model_validator
 
 from multiway.config import Config, Flag, Plain, merge
-from multiway.data.options import AugmentOptions, TargetKind, VolumeOptions, VolumeSplit
+from multiway.data.options import AugmentOptions, LabelKind, VolumeOptions, VolumeSplit
 from multiway.tasks.candidate import baseline_of
 from multiway.tasks.options import NetworkConfig, Refitting, RunConfig, check_class_losses, starting_from
 from multiway.tasks.settings import Predict, TaskSettings
@@ -33,7 +33,7 @@ class ClassOptions(VolumeOptions):
     """How scans with classes and the table that lists them are read."""
 
     label: Annotated[str, Flag("Column of the class or number of each scan.")] = "label"
-    kind: Annotated[TargetKind, Flag("What the label is.")] = "auto"
+    kind: Annotated[LabelKind, Flag("What the label is; labels: several, as cyst|stone.")] = "auto"
     subgroups: Annotated[tuple[str, ...], Flag("Columns whose subgroups are scored apart: scanner,sex,age.")] = ()
     """Columns whose values divide the cases into subgroups, numbers in halves; the report scores each. No inputs."""
 

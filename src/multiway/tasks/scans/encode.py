@@ -12,7 +12,7 @@ from torch import Tensor
 
 from multiway.config import Config, Plain
 from multiway.data.findings import list_some
-from multiway.data.options import TargetKind
+from multiway.data.options import LabelKind
 from multiway.data.samples import Rows
 from multiway.data.scaling import Scaler
 from multiway.data.sources.scans.cases import Cases, Scans
@@ -52,6 +52,8 @@ class VolumeState(ScanState):
 
     classes: tuple[str, ...] | None
     """Names, in the order of the logits; None where the target is a number."""
+    several: bool = False
+    """Whether each volume has several of them, which are labels then."""
     target: Scaler | None = None
     """Mean and deviation of a target that is a number."""
     sizes: tuple[int, ...]
@@ -60,9 +62,9 @@ class VolumeState(ScanState):
     """Kind of the labels that were given: "text", "number" or "bool"."""
 
     @property
-    def kind(self) -> TargetKind:
+    def kind(self) -> LabelKind:
         """What the target is."""
-        return "number" if self.classes is None else "classes"
+        return "number" if self.classes is None else "labels" if self.several else "classes"
 
     @property
     def num_outputs(self) -> int:
@@ -77,6 +79,7 @@ class VolumeState(ScanState):
         assert header is not None
         return cls(
             classes=cases.classes,
+            several=cases.has_several,
             target=Scaler.fit(cases.truth[train][:, None]) if cases.classes is None else None,
             channels=header.channels,
             sizes=header.sizes,

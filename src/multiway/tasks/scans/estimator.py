@@ -84,7 +84,7 @@ class VolumeEstimator(ScanEstimator):
     def config(self, known: object = None) -> Any:
         """See `Estimator.config`; the target is what the estimator is for."""
         config = super().config(known)
-        kind = "classes" if self.kind == "classifier" else "number"
+        kind = "number" if self.kind == "regressor" else "labels" if config.read.kind == "labels" else "classes"
         return config.replace(read=config.read.replace(kind=kind).plain())
 
     def _take(self, run: Run) -> None:
@@ -165,6 +165,8 @@ class VolumeClassifier(VolumeEstimator, Classifier):
         """
         hold_levels("predict_sets", [level])
         run = self._run().with_answer(model)
+        if run.state.several:
+            raise ConfigError("predict_sets: a set is of cases with one class each. These have several labels.")
         limits = limits_of(run.tables, run.answer.name, run.state.classes, level)
         tell_far(few_note(limits, run.state.classes, level))
         return class_sets(self.predict_proba(X, model, far=far), limits)

@@ -15,6 +15,7 @@ from multiway.data.sources.scans.cases import Cases, Scans
 from multiway.data.sources.scans.grids import to_file
 from multiway.data.sources.scans.nifti import write_nifti
 from multiway.data.sources.scans.volume import Volume
+from multiway.data.targets import join_labels
 from multiway.errors import ConfigError
 from multiway.explain import (
     ModeMap,
@@ -58,13 +59,13 @@ class CaseExplanation(VolumeExplanation):
 
     volume: As the network saw it, before intensities are normalised.
     probabilities: Of classes, `(classes,)`; else the number alone, `(1,)`.
-    label: Position of the class, or the number.
+    label: Position of the class, the number, or 0 or 1 for each of several labels.
     """
 
     name: str
     volume: Volume
     probabilities: NDArray[np.float64]
-    label: float | None = None
+    label: NDArray[Any] | np.generic | None = None
     patient: str | None = None
 
     @property
@@ -76,8 +77,10 @@ class CaseExplanation(VolumeExplanation):
         """What the case is, if that is known, what it was named and with which probability; or its numbers."""
         if classes is None:
             return None if self.label is None else f"{self.label:.4g}", f"{self.probabilities[0]:.4g}", None
-        known = None if self.label is None else classes[int(self.label)]
-        return known, classes[self.answer], float(self.probabilities[self.answer])
+        answer = classes[self.answer], float(self.probabilities[self.answer])
+        if self.label is None or np.ndim(self.label) == 0:
+            return None if self.label is None else classes[int(self.label)], *answer
+        return join_labels(np.asarray(self.label)[None], classes)[0] or "none", *answer
 
     @property
     def picture(self) -> NDArray[np.float32]:
@@ -93,20 +96,20 @@ def explain_case(run: Run, cases: Cases, index: int, **options: Any) -> CaseExpl
 
     `options` are `gradients`, `deletion`, `steps`, `tolerance` and `seed` of `multiway.explain.explain_volume`.
     """
-    volume, name, scaler = cases.inputs.prepare(index), cases.names["case"][index], run.state.target
-    plain = scan_outputs(run.model.eval(), run.state.normalise(volume), run.config, scaler)
+    volume, name, state = cases.inputs.prepare(index), cases.names["case"][index], run.state
+    plain = scan_outputs(run.model.eval(), state.normalise(volume), run.config, state)
     shares = recalibrate(run.calibration, {NETWORK: plain})[NETWORK][:1].flatten()
     x = network_input(run, volume)
-    options["deletion"] = options.get("deletion", True) and scaler is None  # it watches a probability
+    options["deletion"] = options.get("deletion", True) and state.kind == "classes"  # it watches their probability
     options["steps"] = options.get("steps") or (FEW_STEPS if x[0].numel() > COSTLY_VOXELS else STEPS)
     explained = explain_volume(run.model, x, int(shares.argmax()), volume.axes, volume.spacing, name=name, **options)
-    if scaler is not None:
-        explained = _in_units(explained, float(scaler.std[0]))
+    if state.target is not None:
+        explained = _in_units(explained, float(state.target.std[0]))
     return CaseExplanation(
         name=name,
         volume=volume,
         probabilities=shares,
-        label=None if cases.target is None else float(cases.target[index]),
+        label=None if cases.target is None else cases.target[index],
         patient=None if cases.groups is None else cases.groups[index],
         **vars(explained),
     )
@@ -215,7 +218,10 @@ def interesting(run: Run, cases: Cases, wrongs: int = SHOWN_CASES, rights: int =
     """Headings, and indices in `cases` of the test cases that tell most; see `targets.telling`."""
     answers, indices = answers_of(run.tables), {name: index for index, name in enumerate(cases.names["case"])}
     known = answers[answers["case"].astype(str).isin(indices)]
-    return [(heading, indices[name]) for heading, name in telling(known, run.state.classes, "case", wrongs, rights)]
+    return [
+        (heading, indices[name])
+        for heading, name in telling(known, run.state.classes, "case", wrongs, rights, several=run.state.several)
+    ]
 
 
 def explain_masks(run: Run, out: Path | None, options: Plain) -> Answer:

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 
 from multiway.data.augmentation import augment, shape_transform
 from multiway.data.samples import Samples
-from multiway.data.scaling import Scaler
 from multiway.data.sources.scans.volume import Array, Volume
 from multiway.errors import DataError
 from multiway.metrics.classes import auc
@@ -22,7 +21,7 @@ from multiway.tasks.declarations import Fitted
 from multiway.tasks.run import Run
 from multiway.tasks.sample_candidate import Lesson, Pooled
 from multiway.tasks.scans.config import SegmentConfig, VolumeConfig
-from multiway.tasks.scans.encode import Stored
+from multiway.tasks.scans.encode import Stored, VolumeState
 from multiway.tasks.scans.scores import Predictor
 from multiway.tasks.targets import decode_outputs
 from multiway.training import Batch, Objective
@@ -72,44 +71,39 @@ class PooledVoxels(Pooled):
 
 
 @torch.no_grad()
-def scan_outputs(model: nn.Module, volumes: Tensor, config: VolumeConfig, scaler: Scaler | None = None) -> Outputs:
-    """Class probabilities `(batch, classes)`, or numbers `(batch,)`, of normalised volumes, each by itself alone.
-
-    scaler: Of numbers.
-    """
+def scan_outputs(model: nn.Module, volumes: Tensor, config: VolumeConfig, state: VolumeState) -> Outputs:
+    """Class probabilities `(batch, classes)`, or numbers `(batch,)`, of normalised volumes, each by itself alone."""
     x = as_evaluated(volumes.to(device_of(model)), config)
     axes = range(2, x.ndim) if config.evaluate_flips else ()
     flips = [chosen for count in range(len(axes) + 1) for chosen in itertools.combinations(axes, count)]
-    outputs = [decode_outputs(model(x.flip(chosen) if chosen else x).double().cpu(), scaler) for chosen in flips]
+    outputs = [decode_outputs(model(x.flip(chosen) if chosen else x).double().cpu(), state) for chosen in flips]
     return np.asarray(np.mean(outputs, axis=0))
 
 
-def all_outputs(
-    model: nn.Module, source: Samples[Stored], config: VolumeConfig, scaler: Scaler | None = None
-) -> Outputs:
+def all_outputs(model: nn.Module, source: Samples[Stored], config: VolumeConfig, state: VolumeState) -> Outputs:
     """The same of every sample of a split."""
     model.eval()
     size = config.training.validation_batch_size or config.training.batch_size
-    outputs = [scan_outputs(model, batch["inputs"], config, scaler) for batch in source.batches(size)]
+    outputs = [scan_outputs(model, batch["inputs"], config, state) for batch in source.batches(size)]
     return np.concatenate(outputs)
 
 
 def output_of(run: Run, model: nn.Module, volume: Volume) -> Outputs:
     """Class probabilities of one prepared volume, `(classes,)`, or its number."""
-    output = np.asarray(scan_outputs(model.eval(), run.state.normalise(volume), run.config, run.state.target)[0])
+    output = np.asarray(scan_outputs(model.eval(), run.state.normalise(volume), run.config, run.state)[0])
     if not np.isfinite(output).all():
         raise DataError(f"{volume.source}: the network gives no finite number. Look at the scan's intensities.")
     return output
 
 
 def auc_score(run: Run, validation: Samples[Stored]) -> Callable[[nn.Module], float] | None:
-    """Validation's AUC of a model, without reflections; None of numbers, and where validation lacks a class."""
+    """Validation's AUC of a model, without reflections; None where it has none of a class."""
     plain, classes = run.config.replace(evaluate_flips=False), run.state.classes
-    if classes is None or len(np.unique(validation.truth)) < len(classes):
+    if classes is None or run.state.several or len(np.unique(validation.truth)) < len(classes):
         return None
 
     def score(model: nn.Module) -> float:
-        outputs = all_outputs(model, validation, plain)
+        outputs = all_outputs(model, validation, plain, run.state)
         value = auc(validation.truth, outputs) if np.isfinite(outputs).all() else None
         return float("nan") if value is None else value
 

@@ -32,7 +32,7 @@ from multiway.tasks.sample_task import find_later
 from multiway.tasks.scans.explain import explain_case, write_maps
 from multiway.tasks.scans.networks import Outputs, output_of, predictor_of
 from multiway.tasks.target_task import mix_answer
-from multiway.tasks.targets import class_values, few_note, limits_of, probability_frame, thresholds_of
+from multiway.tasks.targets import answer_frame, class_values, few_note, limits_of, probability_frame, thresholds_of
 from multiway.terminal import TerminalBar
 from multiway.training.processes import best_device
 
@@ -76,7 +76,7 @@ def predict_classes(run: Run, data: str | None, out: Path | None, options: Plain
         frame, told = predict_cases(run, cases, maps=made, **flags)
     more = len(told) - MAX_LISTED
     notes = [] if maps is None else [f"maps written to {maps}"]
-    if run.state.classes is not None:
+    if run.state.kind == "classes":
         notes += few_note(limits_of(run.tables, run.answer.name, run.state.classes), run.state.classes)
     notes += [*told[:MAX_LISTED], *([f"and {more} more of them"] if more > 0 else [])]
     return write_answer(frame, out, notes)
@@ -118,8 +118,9 @@ def predict_cases(
         )
     outputs, classes = np.stack(list(answers.values())), run.state.classes
     frame = pd.DataFrame({name: [column[row] for row in answers] for name, column in cases.names.items()})
-    if classes is None:
-        return frame.assign(predicted=outputs), told + failed
+    if run.state.kind != "classes":
+        said = answer_frame(outputs, classes, several=run.state.several)
+        return pd.concat([frame, said], axis=1), told + failed
     names, threshold = class_values(classes), thresholds_of(run.calibration, [run.answer.name])[run.answer.name]
     frame["predicted"] = names[predicted_classes(outputs)]
     if threshold is not None:

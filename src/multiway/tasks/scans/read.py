@@ -30,6 +30,7 @@ from multiway.data.sources.scans.loading import Source, check_listed, read_cases
 from multiway.data.sources.scans.volume import sizes_in_words
 from multiway.data.sources.scenes import is_scene, read_scene, scene_cases
 from multiway.data.splitting import split
+from multiway.data.targets import match_labels
 from multiway.errors import ConfigError, DataError, Fix
 from multiway.tasks.kind import SampleKind, name_arrays
 from multiway.tasks.scans.config import SegmentConfig, VolumeConfig
@@ -73,6 +74,8 @@ def read_labelled(
     warn_of_other_voxels(cases, state.spacings)
     if cases.target is None or state.classes is None:
         return cases
+    if state.several:
+        return dataclasses.replace(cases, target=match_labels(cases, state.classes), classes=state.classes)
     given = [(cases.classes or ())[label] for label in cases.truth.tolist()]
     labels = match_classes(given, state.classes, cases.source, cases.word, scans.place)
     return dataclasses.replace(cases, target=labels, classes=state.classes)

@@ -18,6 +18,7 @@ from multiway.data.sources.scans.intensity import find_far
 from multiway.data.sources.scans.volume import Array
 from multiway.data.sources.scenes import is_scene
 from multiway.data.splitting import absent_classes, notes_on_draws
+from multiway.data.targets import join_labels
 from multiway.metrics.classes import calibration_error, youden_threshold
 from multiway.tasks.candidate import discover
 from multiway.tasks.choice import Evidence
@@ -45,6 +46,7 @@ from multiway.tasks.scores import best_baseline_remark, models_of, score_of, sen
 from multiway.tasks.stored import same_length
 from multiway.tasks.target_task import outputs_on, predict_targets, target_task
 from multiway.tasks.targets import (
+    OF_LABELS,
     OF_NUMBERS,
     Predictions,
     find_temperatures,
@@ -149,6 +151,9 @@ def audit_classes(config: VolumeConfig, run: Run | None = None) -> AuditReport:
 def target_in_words(cases: Cases) -> tuple[list[str], list[str], str]:
     """Label of each case, what its grid should not tell of it, and that in words: of a number, which half it is in."""
     truth, classes = cases.truth, cases.classes
+    if classes is not None and cases.has_several:
+        _, rarest, _ = target_in_words(cases.by_rarest())
+        return join_labels(truth, classes), rarest, "the rarest label"
     if classes is not None:
         labels = [classes[label] for label in truth.tolist()]
         return labels, labels, "the class"
@@ -182,7 +187,7 @@ class VolumeFacts(SampleFacts):
 def calibrate_classes(run: Run, prepared: Prepared[Scans, VolumeState]) -> dict[str, Tensor]:
     """Temperatures by model, and thresholds of the second of two classes at these."""
     run.calibration = {}  # what another training decided does not count
-    if run.state.classes is None:
+    if run.state.kind != "classes":
         return {}
     plain = predict_targets(run, prepared, "validation")
     temperatures = find_temperatures(plain)
@@ -206,7 +211,7 @@ def describe_classes(run: Run, prepared: Prepared[Scans, VolumeState], predictio
 def compute_outputs(run: Run, name: str, samples: Samples[Any]) -> Outputs:
     """Class probabilities or numbers, averaged over reflections where the config says so."""
     with best_device(run.models[name]):
-        return all_outputs(run.models[name], samples, run.config, run.state.target)
+        return all_outputs(run.models[name], samples, run.config, run.state)
 
 
 class SegmentFacts(SampleFacts):
@@ -323,7 +328,7 @@ CLASSES = target_task(
     needs="scans. Give a folder, a table or a file",
     state=VolumeState,
     page=class_page.PAGE,
-    metrics=lambda config: (*CLASS_METRICS, *OF_NUMBERS),
+    metrics=lambda config: (*CLASS_METRICS, *OF_LABELS, *OF_NUMBERS),
     audit=audit_classes,
     outputs=compute_outputs,
     facts=VolumeFacts,

@@ -40,6 +40,8 @@ class TextState(Config):
     """Column of classes."""
     classes: tuple[str, ...]
     """Names of the classes, in the order of the outputs."""
+    several: bool = False
+    """Whether a text has several of them, which are labels then."""
     inputs: InputKind
     """What a network sees of a text: ids of words, one vector, or ids of an encoder's tokens."""
     vocabulary: tuple[str, ...]
@@ -63,6 +65,7 @@ class TextState(Config):
             columns=training.columns,
             target_name=training.target_name or "",
             classes=training.classes or (),
+            several=training.has_several,
             inputs=kind,
             vocabulary=frequent_words(texts, words.max_words, words.min_count),
             encoder=encoder.name,

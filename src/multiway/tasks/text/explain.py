@@ -11,6 +11,7 @@ from torch import Tensor
 
 from multiway.data.encoders import make_encoder
 from multiway.data.samples import Samples
+from multiway.data.targets import join_labels
 from multiway.explain.occlusion import SPANS, WordEffects, leave_one_out
 from multiway.explain.spectra import Filtering, spectrum_table
 from multiway.report.sections import CaseAnswer, Marked, PagePart
@@ -35,6 +36,9 @@ def explain_words(run: Run, test: Samples[Tensor], count: int) -> pd.DataFrame:
     The class stands there where one is known.
     """
     classes, (unit, rows) = class_values(run.state.classes), next(iter(test.names.items()))
+    known = None
+    if test.target is not None:
+        known = join_labels(test.target, run.state.classes) if run.state.several else classes[test.target]
     words = leave_one_out(test.names["text"][:count], lambda texts: shares_of(run, texts))
     frames = [
         pd.DataFrame(
@@ -42,7 +46,7 @@ def explain_words(run: Run, test: Samples[Tensor], count: int) -> pd.DataFrame:
                 unit: rows[row],
                 "position": range(len(text.words)),
                 "word": text.words,
-                **({} if test.target is None else {"label": classes[test.target[row]]}),
+                **({} if known is None else {"label": known[row]}),
                 "predicted": classes[text.effects.predicted],
                 "probability": text.effects.probability,
                 "importance": text.effects.falls,
@@ -56,7 +60,7 @@ def explain_words(run: Run, test: Samples[Tensor], count: int) -> pd.DataFrame:
 def wrong_texts(runs: Sequence[Run]) -> Iterator[PagePart]:
     """What the answer of the first run says first, the words shaded by what each does to the answer."""
     _, found, remark = misses_of(runs[0], "texts", SHOWN)
-    if not len(found):
+    if not len(found) or runs[0].state.several:
         return
     effects = leave_one_out(found["text"].astype(str).tolist(), lambda some: shares_of(runs[0], some), LONGEST)
     cases = [

@@ -74,7 +74,7 @@ def texts_of(
         fix = ("Give such rows, or name another column of splits (", Fix("read.split", like="NAME"), ").")
         findings.add("split", "error", f"column '{quote(str(options.split))}' names no rows to test on", fix)
     if target is not None:
-        codes, names = read_target(raw, target, classes, "classes", findings, otherwise=OTHER_COLUMN)
+        codes, names = read_target(raw, target, classes, options.kind, findings, otherwise=OTHER_COLUMN)
         labels, classes = codes.astype(np.int64), names
     return Samples(
         inputs=texts,

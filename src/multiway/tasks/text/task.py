@@ -18,6 +18,7 @@ from multiway.data.samples import Prepared, Rows, Samples
 from multiway.data.splitting import Splits, notes_on_draws
 from multiway.errors import Fix
 from multiway.metrics.classes import accuracy
+from multiway.metrics.labels import exact
 from multiway.tasks import pages, targets
 from multiway.tasks.answers import Answer, in_folder
 from multiway.tasks.candidate import discover
@@ -49,7 +50,7 @@ def _setting(run: Run) -> dict[str, str]:
     state, layer = run.state, run.config.model.get("layer")
     return {
         "Text": " and ".join(state.columns),
-        "Classes": str(len(state.classes)),
+        "Labels" if state.several else "Classes": str(len(state.classes)),
         "Inputs": INPUTS[state.inputs].format(state.encoder),
         "Model": run.config.model_name,
         **({"Layer": str(layer)} if layer else {}),
@@ -110,7 +111,7 @@ def name_encoder(
 def describe_run(run: Run, prepared: Prepared[Strings, TextState], predictions: targets.Predictions) -> Plain:
     """Samples of each split, and what the network has learnt of the training texts."""
     training, count = prepared.part("train"), getattr(run.model, "attention_parameters", None)
-    right = accuracy(training.truth, TASK.outputs(run, NETWORK, training))
+    right = (exact if training.has_several else accuracy)(training.truth, TASK.outputs(run, NETWORK, training))
     return {**describe_splits(run, prepared), "train_acc": right, "attention_parameters": count}
 
 
@@ -165,7 +166,7 @@ TASK = target_task(
         ),
         wrong_texts,
     ),
-    metrics=lambda config: (*targets.CLASSES, targets.MORE["f1"], targets.MORE["hard_auc"]),
+    metrics=lambda config: (*targets.CLASSES, *targets.OF_LABELS, targets.MORE["f1"], targets.MORE["hard_auc"]),
     candidates=partial(discover, "multiway.tasks.text.candidates", "text"),
     audit=audit_run,
     settle=name_encoder,

@@ -7,8 +7,9 @@ import pytest
 from pydicom.uid import generate_uid
 
 from data.sources.scans.scans import series
-from multiway.data.sources.scans.dicom_seg import write_dicom_seg
-from multiway.data.sources.scans.reading import read_volume
+from multiway.data.sources.scans.dicom_seg import read_dicom_seg, write_dicom_seg
+from multiway.data.sources.scans.loading import read_cases
+from multiway.data.sources.scans.reading import read_header, read_volume
 from multiway.errors import DataError
 
 STUDY = {
@@ -73,3 +74,53 @@ def test_slices_without_a_study_are_refused_in_one_line(mask, tmp_path):
     with pytest.raises(DataError, match=r"series: its slices lack what a DICOM-SEG object refers to .*StudyInst"):
         write_dicom_seg(tmp_path / "mask.dcm", mask, folder, {7: "liver"})
     assert not (tmp_path / "mask.dcm").exists()
+
+
+def test_an_object_is_read_as_the_mask_of_its_series(mask, tmp_path):
+    """Of our own, and of one that highdicom makes of fewer frames in another order; segments have their numbers."""
+    folder = series(tmp_path / "series", **STUDY)
+    write_dicom_seg(tmp_path / "mask.dcm", mask, folder, {7: "liver", 200: "spleen"})
+    numbers = np.where(mask == 200, 2, np.where(mask == 7, 1, 0))
+    found = read_dicom_seg(tmp_path / "mask.dcm", read_header(folder), 10**6, "mask.dcm")
+    np.testing.assert_array_equal(found.values[0], numbers)
+    other = pydicom.dcmread(tmp_path / "mask.dcm")
+    frames = other.pixel_array[::-1]
+    other.PerFrameFunctionalGroupsSequence = list(other.PerFrameFunctionalGroupsSequence)[::-1]
+    other.PixelData = pydicom.pixels.utils.pack_bits(frames.ravel())
+    other.save_as(tmp_path / "turned.dcm")
+    found = read_dicom_seg(tmp_path / "turned.dcm", read_header(folder), 10**6, "turned.dcm")
+    np.testing.assert_array_equal(found.values[0], numbers)
+    assert read_dicom_seg(next(folder.iterdir()), read_header(folder), 10**6, "slice") is None
+
+
+def test_a_table_may_list_objects_as_masks(mask, tmp_path):
+    for name in ("a", "b"):
+        folder = series(tmp_path / name, **{**STUDY, "SeriesNumber": name == "b"})
+        write_dicom_seg(tmp_path / f"{name}.dcm", mask, folder, {7: "liver", 200: "spleen"})
+    (tmp_path / "cases.csv").write_text("path,mask\na,a.dcm\nb,b.dcm\n")
+    cases = read_cases(tmp_path / "cases.csv")
+    np.testing.assert_array_equal(cases.inputs.mask(1).values[0], (mask == 7) + 2 * (mask == 200))
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda made: setattr(position_of(made), "ImagePositionPatient", [0.4, 0, 0]), "lie off the grid"),
+        (lambda made: position_of(made).ImagePositionPatient.__setitem__(2, 900), "outside of its series"),
+        (lambda made: delattr(made, "PerFrameFunctionalGroupsSequence"), "no sound DICOM file"),
+        (lambda made: setattr(made, "PixelData", b"\x00"), "no sound DICOM file"),
+    ],
+)
+def test_an_object_that_does_not_fit_is_refused_in_one_line(change, text, mask, tmp_path):
+    folder = series(tmp_path / "series", **STUDY)
+    write_dicom_seg(tmp_path / "mask.dcm", mask, folder, {7: "a", 200: "b"})
+    made = pydicom.dcmread(tmp_path / "mask.dcm")
+    change(made)
+    made.save_as(tmp_path / "mask.dcm")
+    with pytest.raises(DataError, match=rf"mask\.dcm: .*{text}") as caught:
+        read_dicom_seg(tmp_path / "mask.dcm", read_header(folder), 10**6, "mask.dcm")
+    assert "\n" not in str(caught.value)
+
+
+def position_of(made):
+    return made.PerFrameFunctionalGroupsSequence[0].PlanePositionSequence[0]

@@ -22,6 +22,9 @@ from multiway.training.losses import ClassLoss
 from tasks.scans.classes.blocks import NETWORK, SIZES, make_config, make_volumes
 from tolerances import LONG32, ROUNDING64, SUMS32
 
+CLASSES = SimpleNamespace(target=None)
+"""A state of classes: outputs are logits."""
+
 
 def make_source(count=40, seed=0, **more):
     volumes, labels = make_volumes(count, seed, **more)
@@ -58,7 +61,7 @@ def test_logistic_regression_is_that_of_means_of_blocks():
 def test_features_are_told_apart_as_rows_of_a_table_are():
     """By logistic regression, and by boosted trees; one case gives what it does in a batch."""
     training, held = make_source(60), make_source(20, seed=1)
-    state = SimpleNamespace(channels=1, classes=("low", "high"), num_outputs=2)
+    state = SimpleNamespace(channels=1, classes=("low", "high"), num_outputs=2, target=None)
     run = SimpleNamespace(config=make_config())
     x, y, held_x, held_y = (
         part
@@ -75,9 +78,9 @@ def test_features_are_told_apart_as_rows_of_a_table_are():
         model = candidate.build(Basis(run.config, state))
         found = candidate.fit(model, *(Lesson(part, run, Context()) for part in (training, held)))
         assert found == (sizes if name == "trees" else facts)
-        whole = scan_outputs(model, volumes, run.config)
+        whole = scan_outputs(model, volumes, run.config, CLASSES)
         np.testing.assert_allclose(whole, expected, rtol=SUMS32)
-        np.testing.assert_allclose(scan_outputs(model, volumes[7:8], run.config), whole[7:8], rtol=SUMS32)
+        np.testing.assert_allclose(scan_outputs(model, volumes[7:8], run.config, CLASSES), whole[7:8], rtol=SUMS32)
 
 
 def test_the_loss_is_torchs():
@@ -107,7 +110,7 @@ def test_shapes_are_dimmed_in_training_and_halved_elsewhere():
     VolumeLoss(config, ClassLoss())(Watcher().eval(), batch)
     torch.manual_seed(0)
     VolumeLoss(config, ClassLoss())(Watcher().train(), batch)
-    scan_outputs(Watcher(), batch["inputs"], config)
+    scan_outputs(Watcher(), batch["inputs"], config, CLASSES)
     factors = [(x.sum((1, 2, 3, 4)) / batch["inputs"].sum((1, 2, 3, 4))).tolist() for x in seen]
     assert factors[0] == factors[2] == pytest.approx([0.5] * 5)
     assert len({round(factor, 6) for factor in factors[1]}) == 5
@@ -119,16 +122,16 @@ def test_reflections_are_averaged():
     config = make_config(evaluate_flips=True)
     model = draw(config).eval()
     x = make_source(3).gather(torch.arange(3))["inputs"]
-    found = scan_outputs(model, x, config)
-    np.testing.assert_allclose(scan_outputs(model, x.flip(2, 4), config), found, rtol=LONG32, atol=LONG32)
+    found = scan_outputs(model, x, config, CLASSES)
+    np.testing.assert_allclose(scan_outputs(model, x.flip(2, 4), config, CLASSES), found, rtol=LONG32, atol=LONG32)
     by_hand = sum(
         scan_outputs(
-            model, x.flip([axis for axis, on in zip((2, 3, 4), (a, b, c), strict=True) if on]), make_config()
+            model, x.flip([axis for axis, on in zip((2, 3, 4), (a, b, c), strict=True) if on]), make_config(), CLASSES
         )
         for a in (0, 1) for b in (0, 1) for c in (0, 1)
     ) / 8  # fmt: skip
     np.testing.assert_allclose(found, by_hand, rtol=LONG32, atol=LONG32)
-    assert not np.allclose(scan_outputs(model, x, make_config()), found)
+    assert not np.allclose(scan_outputs(model, x, make_config(), CLASSES), found)
 
 
 def test_the_network_is_the_seeds():

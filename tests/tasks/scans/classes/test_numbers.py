@@ -71,9 +71,7 @@ def test_gradients_add_up_to_the_change_of_the_number(trained):
     cases = reload_cases(run)
     found = explain_case(run, cases, 3)
     x = run.state.normalise(cases.inputs.prepare(3))
-    number, empty = (
-        scan_outputs(run.model, each, run.config, run.state.target)[0] for each in (x, torch.zeros_like(x))
-    )
+    number, empty = (scan_outputs(run.model, each, run.config, run.state)[0] for each in (x, torch.zeros_like(x)))
     assert found.sums[1] == pytest.approx(number - empty, rel=100 * LONG32)
     assert found.sums[0] == pytest.approx(found.gradients.sum(), rel=100 * LONG32)
     assert found.probabilities[0] == pytest.approx(number, rel=LONG32) and found.deletion is None

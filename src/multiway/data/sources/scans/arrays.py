@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from multiway.data.catalogue import find_by_file
 from multiway.data.findings import list_some, quote
-from multiway.data.options import TargetKind, VolumeOptions
+from multiway.data.options import LabelKind, VolumeOptions
 from multiway.data.samples import SPELLINGS, SPLITS
 from multiway.data.sources.arrays import Archive, labels_in, name_rows, pairs_of
 from multiway.data.sources.scans.cases import Cases, ScanFiles, Scans, scan_cases
 from multiway.data.sources.scans.grids import header_after_preparing
 from multiway.data.sources.scans.volume import Array, Volume, VolumeHeader, check_channels
-from multiway.data.targets import are_classes
+from multiway.data.targets import are_classes, label_cells, read_labels
 from multiway.errors import DataError, Fix
 
 LABEL_KINDS = {"i": "number", "u": "number", "f": "number", "b": "bool"}
@@ -113,8 +113,14 @@ def _read_masks(y: Any, volumes: Array) -> Array:
     return given.astype(np.uint8) if given.dtype == bool else given
 
 
-def _read_labels(y: Any, count: int, kind: TargetKind) -> tuple[NDArray[Any], Array | None]:
-    """Numbers, or positions in classes and these."""
+def _read_labels(y: Any, count: int, kind: LabelKind) -> tuple[NDArray[Any], Array | None]:
+    """Numbers, or positions in classes and these, or which of several labels."""
+    if kind == "labels":
+        cells = label_cells(y)
+        if len(cells) != count:
+            raise DataError(f"y: labels are needed per case, for {count}. Got {len(cells)}.")
+        truth, names = read_labels(cells, None, "y", "cases")
+        return truth, np.array(names, dtype=object)
     given = np.asarray(y)
     if given.shape != (count,):
         what = "number" if kind == "number" else "class"

@@ -6,9 +6,9 @@ Of each file the first group decides how it is read, so that nothing is unpacked
 import collections
 import dataclasses
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ PLAIN_SYNTAXES = {  # to the order of bytes
     "1.2.840.10008.1.2.1": "<",
     "1.2.840.10008.1.2.2": ">",
 }
+ReadT = TypeVar("ReadT")
 UPRIGHT = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
 
 
@@ -210,6 +211,11 @@ def is_dicom(path: Path) -> bool:
 
 def read_slice(path: Path, limit: int, where: str, pixels: bool) -> Slice:
     """Read a file whole, and keep its pixels where they are needed."""
+    return read_whole(path, limit, where, lambda data, syntax: _slice(data, syntax, path.name, where, pixels))
+
+
+def read_whole(path: Path, limit: int, where: str, take: Callable[[Any, str], ReadT]) -> ReadT:
+    """What `take` makes of a data set and its transfer syntax, of those that store pixels plainly."""
     pydicom = load_extra("pydicom", "Reading DICOM", "volumes")
     check_bytes(path.stat().st_size, None, limit, where)
     with open_file(path, where) as file:
@@ -223,7 +229,7 @@ def read_slice(path: Path, limit: int, where: str, pixels: bool) -> Slice:
             group = pydicom.filereader.read_dataset(stream, False, True, stop_when=lambda tag, *_: tag >> 16 != 2)
             syntax = str(group.get("TransferSyntaxUID", "1.2.840.10008.1.2"))
             if syntax in PLAIN_SYNTAXES:
-                return _slice(pydicom.dcmread(io.BytesIO(raw)), syntax, path.name, where, pixels)
+                return take(pydicom.dcmread(io.BytesIO(raw)), syntax)
     except DataError:
         raise
     except RecursionError:

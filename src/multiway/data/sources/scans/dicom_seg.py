@@ -1,20 +1,24 @@
-"""Masks as DICOM-SEG objects: what a viewer of DICOM lays over the series that they belong to."""
+"""Masks as DICOM-SEG objects, written and read: what a viewer of DICOM lays over the series that they belong to."""
 
 import importlib.metadata
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from multiway import files
 from multiway.data.findings import quote
-from multiway.data.sources.scans.dicom import slices_in, titles_of
-from multiway.data.sources.scans.volume import Array
+from multiway.data.sources.arrays import check_bytes
+from multiway.data.sources.scans.dicom import is_dicom, read_whole, slices_in, titles_of
+from multiway.data.sources.scans.volume import Array, Volume, VolumeHeader
 from multiway.errors import DataError, in_a_line
 from multiway.lazy import load_extra
 
 SERIES_NUMBER = 300
+ON_GRID = 0.05
+"""Voxels that a frame may lie off the grid of its series."""
 MAY_BE_EMPTY = (
     "AccessionNumber",
     "PatientBirthDate",
@@ -91,3 +95,62 @@ def write_dicom_seg(path: Path, mask: Array, series: Path, names: Mapping[int, s
             f"({quote(in_a_line(error), 120)}). Complete them, or take the masks as NIfTI alone."
         ) from None
     files.write_with(path, made.save_as)
+
+
+def read_dicom_seg(path: Path, series: VolumeHeader, limit: int, where: str) -> Volume | None:
+    """Segments of an object as a mask on the grid of its series, by their numbers; None where a file is no such object.
+
+    Raises:
+        DataError: It is broken, lies off that grid, or its segments overlap.
+    """
+    if path.is_dir() or not is_dicom(path):
+        return None
+    values = read_whole(path, limit, where, lambda data, syntax: _read_segments(data, series, limit, where))
+    return None if values is None else Volume(values=values[None], affine=series.affine, source=where, axes=series.axes)
+
+
+def _read_segments(data: Any, series: VolumeHeader, limit: int, where: str) -> Array | None:
+    """Numbers of the segments `(columns, rows, slices)`, 0 where none is; frames that mark nothing may lack."""
+    if data.get("Modality") != "SEG":
+        return None
+    if series.affine is None:
+        raise DataError(f"{where}: a DICOM-SEG object lies on the grid of a scan in millimetres. Got an array.")
+    frames = list(data.PerFrameFunctionalGroupsSequence)
+    check_bytes(len(frames) * int(data.Rows) * int(data.Columns), None, limit, where)
+    pixels = data.pixel_array.reshape(len(frames), int(data.Rows), int(data.Columns))
+    if data.SegmentationType == "FRACTIONAL":
+        pixels = pixels > int(data.MaximumFractionalValue) / 2
+    mask, inverse = np.zeros(series.sizes, np.uint16), np.linalg.inv(series.affine)
+    for frame, marks in zip(frames, pixels, strict=True):
+        rows, columns = np.nonzero(marks)
+        places = _places(data, frame, rows, columns, inverse, where)
+        if ((places < 0) | (places >= series.sizes)).any():
+            raise DataError(f"{where}: it marks voxels outside of its series. Give the series that it was made for.")
+        if "SegmentIdentificationSequence" in frame:
+            number = int(frame.SegmentIdentificationSequence[0].ReferencedSegmentNumber)
+        else:
+            number = marks[rows, columns]  # a map of labels
+        known = mask[tuple(places.T)]
+        if ((known != 0) & (known != number)).any():
+            raise DataError(f"{where}: its segments overlap, and a voxel has one class. Give an object without that.")
+        mask[tuple(places.T)] = number
+    return mask
+
+
+def _places(data: Any, frame: Any, rows: Array, columns: Array, inverse: Array, where: str) -> Array:
+    """Voxels of a series `(pixels, 3)` that some pixels of a frame are."""
+    shared = data.SharedFunctionalGroupsSequence[0]
+
+    def group(name: str) -> Any:
+        return (frame if name in frame else shared)[name][0]
+
+    position = np.array(group("PlanePositionSequence").ImagePositionPatient, float)
+    across, down = np.reshape(np.array(group("PlaneOrientationSequence").ImageOrientationPatient, float), (2, 3))
+    between_rows, between_columns = map(float, group("PixelMeasuresSequence").PixelSpacing)
+    points = position + between_columns * np.outer(columns, across) + between_rows * np.outer(rows, down)
+    points[:, :2] *= -1  # left and posterior, to right and anterior
+    places = points @ inverse[:3, :3].T + inverse[:3, 3]
+    whole = np.rint(places).astype(np.int64)
+    if len(places) and np.abs(places - whole).max() > ON_GRID:
+        raise DataError(f"{where}: its frames lie off the grid of its series. Resample it, or give its own series.")
+    return whole

@@ -12,18 +12,19 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Failures, Finding, Findings, keep_errors, list_some, quote
 from multiway.data.matching import positions
-from multiway.data.options import TargetKind, VolumeOptions
+from multiway.data.options import LabelKind, VolumeOptions
 from multiway.data.samples import Samples
 from multiway.data.sources.bytes import within
 from multiway.data.sources.cells import parse_cells
 from multiway.data.sources.scans.arrays import CASES_PER_CLASS, Arrays, is_medmnist, read_medmnist
 from multiway.data.sources.scans.bodies import Room
 from multiway.data.sources.scans.cases import SAME_SIZE, Cases, ScanFiles, Scans, scan_cases
+from multiway.data.sources.scans.dicom_seg import read_dicom_seg
 from multiway.data.sources.scans.grids import header_after_preparing, list_differences
 from multiway.data.sources.scans.listing import ScanEntry, case_names, label_names, list_entries
 from multiway.data.sources.scans.reading import read_header, read_volume
 from multiway.data.sources.scans.volume import Volume, VolumeHeader, millimetres, sizes_in_words
-from multiway.data.targets import are_classes, in_order, name_truths, note_spellings
+from multiway.data.targets import are_classes, in_order, name_truths, note_spellings, read_labels
 from multiway.errors import DataError, Fix, MultiwayError
 
 Source = str | Path | Arrays | Cases
@@ -53,7 +54,11 @@ class FileScans(ScanFiles):
     def mask(self, index: int) -> Volume | None:
         """Its segmentation mask as it is in the file."""
         file = self.entries[index].mask
-        return None if file is None else self._read(index, file, False)
+        if file is None:
+            return None
+        with _name_row(self.place(index), file):
+            made = read_dicom_seg(file, self.header(index), self.options.max_bytes, quote(file.name, 80))
+        return self._read(index, file, False) if made is None else made
 
     def place(self, index: int) -> str:
         """File, or table and row."""
@@ -172,11 +177,13 @@ def check_listed(cases: Cases, findings: Findings) -> None:
 
 
 def _read_labels(
-    entries: Sequence[ScanEntry], where: str, kind: TargetKind
+    entries: Sequence[ScanEntry], where: str, kind: LabelKind
 ) -> tuple[NDArray[Any] | None, tuple[str, ...] | None]:
     """Labels as numbers, or as positions in classes, as tables have them: 01 and 1 are two, truths have one name."""
     if all(entry.label is None for entry in entries):
         return None, None
+    if kind == "labels":
+        return read_labels([entry.label or "" for entry in entries], None, where, "cases")
     missing = next((entry for entry in entries if entry.label is None), None)
     if missing is not None:
         raise DataError(f"{missing.place}: a label is needed in every row, or in none. Fill it in, or drop the row.")
