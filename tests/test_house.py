@@ -24,8 +24,8 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 73_933,
-    "functions": 4_823,
+    "lines": 73_949,
+    "functions": 4_826,
     "files with one reader": 24,
     "participle names": 48,
     "formatter switched off": 2,
