@@ -105,7 +105,7 @@ def test_whole_numbers_and_masks_of_numbers_are_refused():
     x, weight, mask = torch.zeros(TOKENS), torch.zeros(16, 16), torch.ones(TOKENS[:-1])
     with pytest.raises(DtypeError, match=r"x must have the type .* Got torch\.int64; convert one of them"):
         check_tokens("x", x.long(), None, 2, weight)
-    with pytest.raises(DtypeError, match=r"the mask of valid tokens of x must be boolean, .* Got torch\.float32"):
+    with pytest.raises(DtypeError, match=r"the mask of valid tokens of x must be boolean and .* Got torch\.float32"):
         check_tokens("x", x, mask, 2, weight)
     with torch.autocast("cpu", torch.bfloat16), pytest.raises(DtypeError, match=r"Got torch\.int64"):
         check_tokens("x", x.long(), None, 2, weight)

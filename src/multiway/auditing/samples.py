@@ -151,6 +151,8 @@ def forms_of(values: Values) -> dict[str, NDArray[np.int64]]:
 
 def are_drawn_up(values: Values) -> NDArray[np.bool_]:
     """Whether every second step of each variate lies between its neighbours, where the others do not."""
+    if values.shape[1] < 4:  # there is no step of either kind
+        return np.zeros((len(values), values.shape[2]), dtype=bool)
     bends = np.abs(np.diff(values, 2, axis=1))
     straight = (bends <= SETTLED * np.ptp(values, axis=1, keepdims=True)) & (np.diff(values, axis=1)[:, 1:] != 0)
     odd, even = (straight[:, start::2].mean(1) for start in (0, 1))

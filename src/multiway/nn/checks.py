@@ -109,3 +109,14 @@ def check_dtype(layer: str, name: str, x: Tensor, weight: Tensor) -> None:
         f"{layer}: {name} must have the type of the layer's parameters, {weight.dtype}. Got {x.dtype}; convert one of "
         f"them, as {name}.to({weight.dtype})."
     )
+
+
+def check_valid(layer: str, valid: Tensor | None, tokens: Tensor, name: str = "x") -> None:
+    """Refuse a mask that is not one of the tokens `(batch, ..., features)`; one of numbers would be computed with."""
+    if valid is None:
+        return
+    rule = f"{layer}: the mask of valid tokens of {name} must be boolean and {tuple(tokens.shape[:-1])}, batch first"
+    if valid.dtype != torch.bool:
+        raise DtypeError(f"{rule}. Got {valid.dtype}; convert it with .bool(), True for real tokens.")
+    if valid.shape != tokens.shape[:-1]:
+        raise ShapeError(f"{rule}. Got {tuple(valid.shape)}; give one truth value per token.")

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from multiway import ops
-from multiway.errors import ShapeError
 from multiway.nn import checks
 from multiway.nn.kronecker_attention import make_head_norms
 
@@ -64,34 +63,23 @@ class FullAttention(nn.Module):
         context_valid: Tensor | None = None,
     ) -> Float[Tensor, "batch *sizes dim"]:
         """Attend from every token to every valid token of `x`, or of `context` if there is one."""
+        name = type(self).__name__
         if context is None:
-            x = self._without_padding("x", x, valid)
+            checks.check_valid(name, valid, x)
+            x = ops.blank(x, valid)  # NaN times a weight of zero is NaN
             query, key, value = self._heads(x, self.query_key_value.weight, self.query_key_value.bias, 3)
         else:
             weights = self.query_key_value.weight.split([self.dim, 2 * self.dim])
             biases = self.query_key_value.bias.split([self.dim, 2 * self.dim])
             (query,) = self._heads(x, weights[0], biases[0], 1)
-            context = self._without_padding("context", context, context_valid)
+            checks.check_valid(name, context_valid, context, "context")
+            context = ops.blank(context, context_valid)
             key, value = self._heads(context, weights[1], biases[1], 2)
             valid = context_valid
         query = self._position(query, x.shape[1:-1])
         key = self._position(key, (x if context is None else context).shape[1:-1], is_key=True)
         mixed = self.attend(query, key, value, None if valid is None else valid.flatten(1))
         return self.out(mixed.transpose(1, 2).flatten(-2).reshape(x.shape))  # type: ignore[no-any-return]
-
-    def _without_padding(self, name: str, x: Tensor, valid: Tensor | None) -> Tensor:
-        """Zeros where tokens are not valid, since NaN times a weight of zero is NaN.
-
-        A mask that is not one of the tokens is refused: one of numbers would be added to the scores.
-        """
-        if valid is None:
-            return x
-        if valid.dtype != torch.bool or valid.shape != x.shape[:-1]:
-            raise ShapeError(
-                f"{type(self).__name__}: the mask of valid tokens of {name} must be boolean and {tuple(x.shape[:-1])}, "
-                f"batch first, True for real tokens. Got {tuple(valid.shape)} of {valid.dtype}."
-            )
-        return torch.where(valid[..., None], x, 0)
 
     def _heads(self, x: Tensor, weight: Tensor, bias: Tensor, count: int) -> tuple[Tensor, ...]:
         """So many projections of all tokens, each `(batch, heads, tokens, head_dim)`."""

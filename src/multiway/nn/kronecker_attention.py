@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from multiway import ops
-from multiway.errors import ConfigError, DtypeError, ShapeError
+from multiway.errors import ConfigError, ShapeError
 from multiway.nn import checks
 
 EPS = 1e-12
@@ -488,16 +488,7 @@ def _check_tokens(name: str, x: Tensor, valid: Tensor | None, num_modes: int, we
         )
     if x.dtype != weight.dtype:
         checks.check_dtype("KroneckerAttention", name, x, weight)
-    if valid is not None and valid.shape != x.shape[:-1]:
-        raise ShapeError(
-            f"KroneckerAttention: the mask of valid tokens of {name} is {tuple(valid.shape)} but the tokens are "
-            f"{tuple(x.shape[:-1])}, batch first."
-        )
-    if valid is not None and valid.dtype != torch.bool:
-        raise DtypeError(
-            f"KroneckerAttention: the mask of valid tokens of {name} must be boolean, True for real tokens. Got "
-            f"{valid.dtype}; convert it with .bool()."
-        )
+    checks.check_valid("KroneckerAttention", valid, x, name)
 
 
 def _check_sizes(x: Tensor, context: Tensor, attended_modes: Sequence[int], step_mode: int | None) -> None:

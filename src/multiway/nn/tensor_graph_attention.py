@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from multiway import ops
 from multiway.errors import ConfigError, ShapeError, closest
-from multiway.nn.checks import check_dtype
+from multiway.nn.checks import check_dtype, check_valid
 from multiway.nn.tt_linear import TTLinear
 
 PRESETS = ("normalised", "paper")
@@ -176,11 +176,7 @@ class TensorGraphAttention(nn.Module):
                 f"TensorGraphAttention: x must be (..., length, {self.dim}), any leading axes. Got {tuple(x.shape)}; "
                 f"flatten a tensorised embedding."
             )
-        if valid is not None and (valid.dtype != torch.bool or valid.shape != x.shape[:-1]):
-            raise ShapeError(
-                f"TensorGraphAttention: valid must be boolean and {tuple(x.shape[:-1])}, batch first, True for real "
-                f"tokens. Got {tuple(valid.shape)} of {valid.dtype}."
-            )
+        check_valid("TensorGraphAttention", valid, x)
 
     def extra_repr(self) -> str:
         """Show what is not in the submodules."""

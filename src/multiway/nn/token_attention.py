@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from multiway import ops
 from multiway.errors import ShapeError
-from multiway.nn.checks import check_dtype, check_heads_divide
+from multiway.nn.checks import check_dtype, check_heads_divide, check_valid
 
 
 class TokenAttention(nn.Module, abc.ABC):
@@ -72,11 +72,7 @@ class TokenAttention(nn.Module, abc.ABC):
         name = type(self).__name__
         if x.ndim < 2 or x.shape[-1] != self.dim:
             raise ShapeError(f"{name}: x must be (..., length, {self.dim}). Got {tuple(x.shape)}, features last.")
-        if valid is not None and (valid.dtype != torch.bool or valid.shape != x.shape[:-1]):
-            raise ShapeError(
-                f"{name}: valid must be boolean and {tuple(x.shape[:-1])}, True for real tokens. "
-                f"Got {tuple(valid.shape)} of {valid.dtype}."
-            )
+        check_valid(name, valid, x)
         check_dtype(name, "x", x, self.query_key_value.weight)
 
     def extra_repr(self) -> str:

@@ -106,7 +106,7 @@ def reread(run: Run) -> Any:
         RunError: They are no longer the same.
     """
     prepared = run.task.prepare(run.config, data_of(run))
-    if run.facts.get("data_sha256") not in (None, digest_of(prepared.content())):
+    if run.digest != digest_of(prepared.content()):
         place = "this run" if run.folder is None else run.folder.path
         raise RunError(f"{place}: {run.config.data} is not the data of the training any more. Restore it.")
     return prepared

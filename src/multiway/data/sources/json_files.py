@@ -7,12 +7,13 @@ import json
 import sys
 import zlib
 from collections.abc import Generator, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 import pandas as pd
 
-from multiway.data.findings import Findings, Place, Unreadable, list_some, quote
+from multiway.data.findings import Findings, Place, Unreadable, list_some, once, quote
 from multiway.data.sources.bytes import (
     MAX_BYTES,
     OBJECTS,
@@ -38,7 +39,7 @@ FIRST = 100
 NUMBERS = ("boolean", "integer", "floating", "mixed-integer-float")
 DEEPEST = 4
 """Names that lead to a table."""
-SCALARS = (str, int, float, type(None))
+SCALARS = {str, int, float, bool, type(None)}
 
 
 def is_line_file(path: Path) -> bool:
@@ -144,6 +145,10 @@ def objects_of(lines: IO[bytes], most: int, findings: Findings) -> Iterator[tupl
 
 def read_document(path: Path, limit: int, findings: Findings) -> pd.DataFrame | None:
     """The largest table in a document; None of a file with an object on each of several lines, or that is no JSON."""
+    return once(("document", path, limit), findings, partial(_read_document, path, limit))
+
+
+def _read_document(path: Path, limit: int, findings: Findings) -> pd.DataFrame | None:
     raw = unpack_bytes(read_bytes(path, findings), limit, findings)
     first, _, others = raw.strip().partition(b"\n")
     if others.strip() and _parse(first) is not None:
@@ -199,7 +204,7 @@ def _name_of_metric(labels: dict[str, Any]) -> str:
 
 
 def _are_scalars(items: Any) -> bool:
-    return all(isinstance(each, SCALARS) for each in items)
+    return {*map(type, items)} <= SCALARS
 
 
 def _of_columns(item: Any) -> pd.DataFrame | None:
@@ -244,6 +249,5 @@ def _of_objects(item: Any) -> pd.DataFrame | None:
 
 def _of_lists(item: Any) -> pd.DataFrame | None:
     """A list of rows of as many cells without names."""
-    is_table = all(isinstance(row, list) and _are_scalars(row) for row in item)
-    is_even = is_table and len(set(map(len, item))) == 1 and len(item[0]) > 1
-    return pd.DataFrame(item, columns=[*map(str, range(len(item[0])))]) if is_even else None
+    is_table = all(isinstance(row, list) and len(row) == len(item[0]) > 1 and _are_scalars(row) for row in item)
+    return pd.DataFrame(item, columns=[*map(str, range(len(item[0])))]) if is_table and item else None
