@@ -13,11 +13,16 @@ FILES = ("*.safetensors", "*.json", "*.jsonl", "*.yaml", "*.parquet", "*.npz", "
 """What a run or a model consists of, a tokenizer with it; nothing else is fetched."""
 
 
-def write_card(folder: Path, tag: str, title: str, lines: Sequence[str]) -> None:
-    """Write `README.md` as the hub reads it: what the folder holds, and how to load it."""
+def card(tag: str, title: str, lines: Sequence[str]) -> str:
+    """Markdown as the hub reads it: what a folder holds, and how to load it."""
     head = ["---", "library_name: multiway", f"tags: [multiway, {tag}]", "---", f"# {title}", ""]
     load = "Load it with `from_pretrained` of the Python library multiway."
-    files.write_text(folder / "README.md", "\n".join([*head, *lines, "", load, ""]))
+    return "\n".join([*head, *lines, "", load, ""])
+
+
+def write_card(folder: Path, tag: str, title: str, lines: Sequence[str]) -> None:
+    """Write it as `README.md` of the folder."""
+    files.write_text(folder / "README.md", card(tag, title, lines))
 
 
 def send(write: Callable[[Path], object], name: str, *, private: bool) -> None:

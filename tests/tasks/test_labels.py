@@ -152,6 +152,17 @@ def test_pages_and_audit_speak_of_labels(run, tmp_path):
     assert code == 1 and "labels are those of the training, money, rain, sport. Got snow" in err
 
 
+def test_a_report_in_markdown_is_the_model_card(run, tmp_path):
+    printed("report", run.folder.path, "--out", tmp_path / "card.md")
+    card = (tmp_path / "card.md").read_text()
+    assert "# topics.csv: text" in card and "95 % interval" in card and "| answer |" in card
+    use, limits = card.index("Use:"), card.index("Limits:")
+    assert card.index("Split:") < card.index("Test scores:") < use < limits
+    assert "test split of topics.csv alone" in card and "<html" not in card
+    printed("report", run.folder.path, "--out", tmp_path / "page.html")
+    assert "<html" in (tmp_path / "page.html").read_text()
+
+
 def test_estimators_take_columns_or_collections():
     settings = {"read": {"kind": "labels"}, "model": NETWORK, "training": {"batch_size": 8}, "draws": 0}
     settings["baselines"] = ("majority", "features", "trees")

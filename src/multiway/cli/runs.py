@@ -149,9 +149,12 @@ def _say_which(run: Path) -> None:
 
 def report_command(
     run: RunFolder,
-    out: Annotated[Path | None, typer.Option(help="HTML file to write; report.html in the run if not given.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="HTML file to write, or the model card as .md; report.html in the run if not given."),
+    ] = None,
 ) -> Output:
-    """Write the one-file HTML report of a run."""
+    """Write the one-file HTML report of a run, or its model card."""
     return show.location(workflows.report(run, out=out), "file")
 
 

@@ -352,6 +352,8 @@ class EncoderOptions(Config):
     loads; `auto` is minilm where it is installed, else hashed."""
     max_tokens: int = Field(128, ge=4)
     """Tokens of a text that a network sees; the rest is cut off."""
+    max_parts: int = Field(1, ge=1)
+    """Parts of so many tokens that a frozen network sees of a longer text: its vector is the mean over all of them."""
     batch_tokens: int = Field(4096, gt=0)
     """Tokens that go through a network at once, padding counted; fewer take less memory."""
     dtype: Literal["auto", "float32", "bf16"] = "auto"

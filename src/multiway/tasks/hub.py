@@ -1,4 +1,4 @@
-"""A run as a folder with a model card: its data, split, scores and baselines."""
+"""The model card of a run, and a run as a folder with it: data, split, scores, baselines, use and limits."""
 
 import functools
 import shutil
@@ -13,13 +13,15 @@ from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run, save_run
 from multiway.tasks.scores import in_words
 
+USE = (
+    "- For data like those of the split above, written in the same units.",
+    "- Try it on your own data before it decides anything, and have a person answer for what it decides.",
+)
+
 
 def save_with_card(run: Run, folder: Path) -> None:
     """Write the files of a run and its card into a folder that does not exist yet."""
-    name = Path(str(run.config.data or run.facts.get("source") or "data in memory")).name
-    card = functools.partial(
-        hub.write_card, tag=run.task.name, title=f"{name}: {run.task.name}", lines=describe_run(run)
-    )
+    card = functools.partial(hub.write_card, tag=run.task.name, title=_title(run), lines=describe_run(run))
     if run.folder is None:
         save_run(run, folder, card)
         return
@@ -29,8 +31,18 @@ def save_with_card(run: Run, folder: Path) -> None:
         card(made)
 
 
+def card_of(run: Run) -> str:
+    """The card as Markdown."""
+    return hub.card(run.task.name, _title(run), describe_run(run))
+
+
+def _title(run: Run) -> str:
+    name = Path(str(run.config.data or run.facts.get("source") or "data in memory")).name
+    return f"{name}: {run.task.name}"
+
+
 def describe_run(run: Run) -> list[str]:
-    """What the run is: its answer, its data, every candidate's test scores, and what compression did."""
+    """What the run is: its answer, its data, every candidate's test scores, its use and limits, and a compression."""
     scores = run.task.page.SUBJECT.scores([run])
     lines = [text.sentence_case(run.task.headline(run)), "", scores.name_models(run.line), "", "Split:", ""]
     for split, facts in run.facts.get("splits", {}).items():
@@ -39,12 +51,23 @@ def describe_run(run: Run) -> list[str]:
             counts = ", ".join(f"{name} {value}" for name, value in facts.items() if isinstance(value, int | str))
         lines.append(f"- {split}: {counts}")
     lines += ["", "Test scores:", "", *_score_table(run, scores)]
+    lines += ["", "Use:", "", *USE, "", "Limits:", "", *(f"- {limit}" for limit in _limits(run))]
     if "before_compression" in run.facts:
         lines += ["", "Made smaller:", "", *describe_swaps(run.task.network_in(run.model)), ""]
         lines.append("Before, of the answer: " + in_words(run, run.facts["before_compression"]))
         if "recovery" in run.facts:
             lines += ["", recovery_line(run, run.facts["recovery"])]
     return lines
+
+
+def _limits(run: Run) -> list[str]:
+    """What the scores do not say, and what training noted."""
+    seen = str(run.config.data or run.facts.get("source") or "data in memory")
+    return [
+        f"Scores are of the test split of {Path(seen).name} alone; data of another place or time may be unlike it.",
+        "The test split was read once. Validation chose the answer, so scores there are too good.",
+        *(in_words(run, note) for note in [*run.facts.get("notes", ()), *run.task.cautions(run)]),
+    ]
 
 
 def _score_table(run: Run, scores: Scores) -> list[str]:

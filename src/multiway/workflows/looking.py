@@ -172,20 +172,22 @@ def _audit_run(path: Path, is_given_settings: bool) -> AuditReport:
 
 @files.sparing_inputs()
 def report(run: Path | str, *, out: Path | str | None = None) -> Path:
-    """Write the one-file HTML report of a run, or of its seeds together."""
+    """Write the one-file HTML report of a run, or of its seeds together; to a `.md` the model card of the first."""
     path = Path(run)
     target = Path(out or path / "report.html")
     files.check_place(target)
     stored, page = RunFolder(path), None
     if stored.is_finished and (out is None or not target.exists()):
         page = stored.read_kept(PAGE)
-    if not isinstance(page, str):
+    is_card = target.suffix.lower() == ".md"
+    if not isinstance(page, str) or is_card:
+        from multiway.tasks.hub import card_of
         from multiway.tasks.lifecycle import load_runs  # a page that is stored needs no torch
         from multiway.tasks.run import readable
 
         runs = load_runs(path)
         with readable(path, f"report of {runs[0].task.name}"):
-            page = runs[0].task.page.report(runs)
+            page = card_of(runs[0]) if is_card else runs[0].task.page.report(runs)
     files.check_place(target)
     leftovers.remove(target)
     files.write_text(target, page)

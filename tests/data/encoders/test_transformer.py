@@ -67,6 +67,22 @@ def test_what_is_past_the_last_token_is_not_seen(folder):
     assert abs(first - third).max() > 0.1
 
 
+def test_parts_of_a_long_text_are_seen_and_weigh_by_their_tokens(folder):
+    """The mean over all tokens of all parts; short texts are as without parts."""
+    text = "apple rises " * 9 + "ford"
+    whole, halves, alone = (make_encoder(options(folder, max_parts=most)) for most in (9, 2, 1))
+    room = 12 - 2  # but for the marks of a beginning and an end
+    words = text.split()
+    parts = [" ".join(words[start : start + room]) for start in range(0, len(words), room)]
+    lengths = [len(part.split()) + 2 for part in parts]
+    expected = np.average([by_hand(folder, part) for part in parts], axis=0, weights=lengths)
+    assert len(parts) == 2
+    assert_near(whole.encode([text, *TEXTS]), np.stack([expected, *alone.encode(TEXTS)]), ROUNDING32)
+    long = " ".join([text, text])
+    assert abs(halves.encode([long]) - whole.encode([long])).max() > 1e-3
+    assert len({each.digest for each in (whole, halves, alone)}) == 3
+
+
 def test_bf16_is_near_and_another_encoder(folder):
     fine, coarse = (make_encoder(options(folder, dtype=dtype)) for dtype in ("float32", "bf16"))
     wanted, got = torch.from_numpy(fine.encode(TEXTS)), torch.from_numpy(coarse.encode(TEXTS))

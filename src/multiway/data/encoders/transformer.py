@@ -41,7 +41,8 @@ class TransformerEncoder:
         if not (self.folder / "tokenizer.json").is_file():
             patterns += ["vocab*", "merges.txt", "*.model"]
         files = sorted({path for pattern in patterns for path in self.folder.glob(pattern)})
-        settings = f"mean 1, {self.options.max_tokens} tokens, {'bf16' if self.is_bf16 else 'float32'}"
+        parts = f" in {self.options.max_parts} parts" if self.options.max_parts > 1 else ""
+        settings = f"mean 1, {self.options.max_tokens} tokens{parts}, {'bf16' if self.is_bf16 else 'float32'}"
         return digest_of_files(files, settings)
 
     @functools.cached_property
@@ -52,12 +53,29 @@ class TransformerEncoder:
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Run texts of like length together; one row per text, in the order given."""
-        tokens = self.tokens(texts)
-        vectors = np.zeros((len(texts), self.dim), np.float32)
+        tokens, owners = self._parts(texts)
+        vectors = np.zeros((len(tokens), self.dim), np.float32)
         for rows in batches([len(ids) for ids in tokens], self.options.batch_tokens):
             with self._in_one_line():
                 vectors[rows] = self._means([tokens[row] for row in rows])
-        return vectors
+        if len(tokens) == len(texts):
+            return vectors
+        counts, sums = np.array([*map(len, tokens)], np.float32), np.zeros((len(texts), self.dim), np.float32)
+        np.add.at(sums, owners, counts[:, None] * vectors)
+        return sums / np.bincount(owners, counts).astype(np.float32)[:, None]
+
+    def _parts(self, texts: Sequence[str]) -> tuple[list[list[int]], list[int]]:
+        """Ids of the parts of each text, and which text each is of."""
+        most = self.options.max_parts
+        if most == 1 or not texts:
+            return self.tokens(texts), [*range(len(texts))]
+        how = {"truncation": True, "max_length": self.options.max_tokens, "return_attention_mask": False}
+        with self._in_one_line(), quietly(load_extra("transformers", self.name, "text")):
+            encoded = self._tokenizer(list(texts), return_overflowing_tokens=True, **how)
+        owners = [int(owner) for owner in encoded["overflow_to_sample_mapping"]]
+        firsts = {owner: place for place, owner in reversed([*enumerate(owners)])}
+        kept = [place for place, owner in enumerate(owners) if place - firsts[owner] < most]
+        return [list(encoded["input_ids"][place]) for place in kept], [owners[place] for place in kept]
 
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
         """Ids of each text's tokens, the tokenizer's marks of its beginning and end among them."""
