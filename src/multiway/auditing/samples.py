@@ -26,8 +26,8 @@ from multiway.data.sources.series import Values, lengths_of, missing_of
 
 SETTLED, MOSTLY, TOLD = 1e-6, 0.5, 0.75
 """Share of a range that is nothing, of steps that are most, and of errors that a leaking clock surely removes."""
-MOST_STEPS = 60
-"""Of a series, by whose digits its form is judged."""
+MOST_STEPS, FEWEST_BENDS = 60, 4
+"""Of a series, by whose digits its form is judged; and steps that lie on lines, of which a few say nothing."""
 
 
 def report_on_samples(prepared: Prepared[Any, Any], verdicts: Iterable[Verdict | None], word: str = "") -> AuditReport:
@@ -155,7 +155,7 @@ def are_drawn_up(values: Values) -> NDArray[np.bool_]:
         return np.zeros((len(values), values.shape[2]), dtype=bool)
     bends = np.abs(np.diff(values, 2, axis=1))
     straight = (bends <= SETTLED * np.ptp(values, axis=1, keepdims=True)) & (np.diff(values, axis=1)[:, 1:] != 0)
-    odd, even = (straight[:, start::2].mean(1) for start in (0, 1))
+    odd, even = (straight[:, start::2].sum(1) / max(straight.shape[1] // 2, FEWEST_BENDS) for start in (0, 1))
     return np.asarray(np.abs(odd - even) > MOSTLY)
 
 
