@@ -135,8 +135,8 @@ def test_a_run_on_a_store_is_that_on_an_array(tmp_path, in_small_blocks, monkeyp
 def test_a_forecaster_of_a_store_is_pickled_without_its_values(tmp_path, in_small_blocks):
     path = write_nc(tmp_path / "sst.nc")
     forecaster = multiway.GridForecaster(2, context=5, model="none").fit(path)
-    again = pickle.loads(pickle.dumps(forecaster))
-    np.testing.assert_array_equal(again.predict(), forecaster.predict())
+    loaded = pickle.loads(pickle.dumps(forecaster))
+    np.testing.assert_array_equal(loaded.predict(), forecaster.predict())
 
 
 def test_a_check_says_how_a_store_is_read(tmp_path, in_small_blocks):
