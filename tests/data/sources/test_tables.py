@@ -4,6 +4,7 @@ import bz2
 import contextlib
 import gzip
 import io
+import json
 import lzma
 import random
 import re
@@ -376,6 +377,40 @@ def test_blanks_around_keys_of_objects_are_no_part_of_names(keys, names, tmp_pat
     path.write_text(f'{{"{keys[0]}": 1, "{keys[1]}": 2}}\n' * 2)
     read = tables.load_table(path, ReadOptions(), Findings("a"))
     assert list(read.names) == names == tables.names_of_json(path)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "name"),
+    [("cp932", "気温（ひる）"), ("euc_kr", "서울 기온"), ("gb2312", "北京气温"), ("cp1252", "Temp. à l’été – °C")],
+)
+def test_an_encoding_is_found_by_the_letters_of_its_language(encoding, name, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(f"day,{name}\n" + "".join(f"2024-01-{day:02d},{day}\n" for day in range(1, 9)), encoding=encoding)
+    findings = Findings("a")
+    assert tables.load_table(path, ReadOptions(), findings).names == ["day", name]
+    assert findings.encoding == encoding and [each.kind for each in findings.found] == ["encoding"]
+
+
+HOURS = [1704067200 + 3600 * row for row in range(9)]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"series": {"a": {str(at): row for row, at in enumerate(HOURS)}, "b": {str(at): 7 for at in HOURS}}},
+        {"Label": "CPU", "points": [{"time": at, "a": row, "b": 7} for row, at in enumerate(HOURS)]},
+        {"a": [[at, row] for row, at in enumerate(HOURS)], "b": [[at, 7] for at in HOURS]},
+        {"columns": ["time", "a", "b"], "data": [[at, row, 7] for row, at in enumerate(HOURS)]},
+    ],
+    ids=["names of rows", "objects", "pairs", "cells beside names"],
+)
+def test_the_table_in_a_document_is_found(document, tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(document, indent=1))
+    read = tables.load_table(path, ReadOptions(), Findings("a"))
+    assert read.names == ["time", "a", "b"] == tables.names_of_json(path)
+    assert read.frame["time"].tolist() == HOURS
+    assert read.frame["a"].tolist() == list(range(9)) and (read.frame["b"] == 7).all()
 
 
 def test_a_sheet_without_end_has_no_names(tmp_path):

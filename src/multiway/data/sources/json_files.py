@@ -234,6 +234,9 @@ def _of_names(item: Any) -> pd.DataFrame | None:
         return None
     is_across = rows[0] and all(name.isdecimal() or looks_like_time([name]) for name in rows[0])
     table = pd.DataFrame(item) if is_across else pd.DataFrame(rows, index=list(item))
+    if all(str(name).isdecimal() for name in table.index):  # rows that are counted, or times since 1970
+        is_counted = list(table.index) == [*map(str, range(len(table)))]
+        return table.set_axis(table.index.astype("int64")).rename_axis("time").reset_index(drop=is_counted)
     return table.rename_axis("time" if looks_like_time(table.index) else "name").reset_index()
 
 

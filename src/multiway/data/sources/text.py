@@ -46,9 +46,9 @@ REMARK = "#"
 ANNOTATION = r"^#(group|datatype|default)$"
 LONE = rb'\s*"\s*' + NUMBER.encode() + rb"\s*"
 """A number behind a quotation mark that is not closed."""
-EASTERN = {"cp932": ("[\u3041-\u30fa]", 0.01), "euc_kr": ("[\uac00-\ud7a3]", 0.5), "gb2312": ("[\u4e00-\u9fa5]", 0.5)}
+EASTERN = {"cp932": ("[\u3041-\u30fa]", 0.01), "euc_kr": ("[\uac00-\ud7a3]", 0.95), "gb2312": ("[\u4e00-\u9fa5]", 0.5)}
 """Encodings that other bytes are hardly sound in, letters of their languages, and their least share of all letters."""
-FEWEST_LETTERS = 3
+FEWEST_LETTERS = 2
 PAIRS = re.compile(rb"\n*[^\s:,;]+(?: +(?:\d+|qid):[-+.\deE]+)+ *(?:#.*)?(?:\n|\Z)")
 """A line of LIBSVM."""
 FEWEST_SPACED = 6
@@ -146,7 +146,7 @@ def _guess_encoding(raw: bytes) -> str:
     """The encoding of the East that bytes are sound in, with letters of its language; else that of Windows."""
     for name, (letters, share) in EASTERN.items():
         with contextlib.suppress(UnicodeError):
-            foreign = [letter for letter in raw.decode(name) if not letter.isascii()]
+            foreign = [letter for letter in raw.decode(name) if letter.isalpha() and not letter.isascii()]
             found = sum(re.match(letters, letter) is not None for letter in foreign)
             if found >= max(FEWEST_LETTERS, share * len(foreign)):
                 return name
