@@ -24,8 +24,8 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 73_992,
-    "functions": 4_829,
+    "lines": 73_993,
+    "functions": 4_832,
     "files with one reader": 24,
     "participle names": 48,
     "formatter switched off": 2,

@@ -1,8 +1,11 @@
 """Grids that are read by blocks of times, beside the same in memory."""
 
+import pickle
+
 import numpy as np
 import pytest
 
+import multiway
 from command import printed
 from multiway.tasks.grids import cube, encode, fields, floors, model, task
 from multiway.tasks.grids.config import GridConfig
@@ -127,6 +130,13 @@ def test_a_run_on_a_store_is_that_on_an_array(tmp_path, in_small_blocks, monkeyp
     assert_near(fields_of_store[~is_land], fields_of_whole[~is_land], LONG32)
     pairs = zip(stored.scores, whole.scores, strict=True)
     assert all(one["value"] == pytest.approx(other["value"], rel=1e-5) for one, other in pairs)
+
+
+def test_a_forecaster_of_a_store_is_pickled_without_its_values(tmp_path, in_small_blocks):
+    path = write_nc(tmp_path / "sst.nc")
+    forecaster = multiway.GridForecaster(2, context=5, model="none").fit(path)
+    loaded = pickle.loads(pickle.dumps(forecaster))
+    np.testing.assert_array_equal(loaded.predict(), forecaster.predict())
 
 
 def test_a_check_says_how_a_store_is_read(tmp_path, in_small_blocks):

@@ -337,18 +337,12 @@ def arrange(
     times = Times.read(np.asarray(known.get(dims[first], np.arange(sizes[first], dtype=np.float64))))
     if len(times) != sizes[first]:
         raise findings.fatal("times", f"there are {len(times)} times for {sizes[first]} fields", "Write as many.")
-
-    def load(rows: slice) -> Floats:
-        cut = (slice(None),) * own.index(dims[first])
-        given = [np.asarray(each[(*cut, rows)]) for each in fields]
-        values = np.moveaxis(np.stack(given) if len(given) > 1 else given[0], first, 0).astype(np.float64)
-        return np.where(np.isin(values, options.sentinels), np.nan, values) if options.sentinels else values
-
     space = [place for place in range(len(dims)) if place != first]
     axes = tuple(
         Axis(name=dims[at], role=roles[at], size=sizes[at], values=numbers_of(known.get(dims[at]))) for at in space
     )
     shape = (len(times), *(axis.size for axis in axes))
+    load = functools.partial(load_fields, fields, own.index(dims[first]), first, options.sentinels)
     if math.prod(shape) > BLOCK and not all(getattr(each, "_in_memory", True) for each in fields):
         chunks = chunks_of(fields[0])
         values: Values = Stored(load, shape, chunks[own.index(dims[first])] if chunks else 0)
@@ -358,6 +352,15 @@ def arrange(
     return Cube(
         values=values, times=times, axes=axes, dims=dims, time=dims[first], coordinates=known, units=units, **parts
     )
+
+
+def load_fields(
+    variables: Sequence[Any], axis: int, first: int, sentinels: tuple[float, ...] | None, rows: slice
+) -> Floats:
+    """Some times of variables, those of each along an axis, which becomes the first of all; what is missing is NaN."""
+    given = [np.asarray(each[(*(slice(None),) * axis, rows)]) for each in variables]
+    values = np.moveaxis(np.stack(given) if len(given) > 1 else given[0], first, 0).astype(np.float64)
+    return np.where(np.isin(values, sentinels), np.nan, values) if sentinels else values
 
 
 def numbers_of(values: NDArray[Any] | None) -> Sequence[float] | None:

@@ -211,8 +211,7 @@ def prepare_grid(config: GridConfig, source: object, state: GridState | None = N
     mask, later = state.mask, cube.times.later(step, config.horizon)
     values, places = cube.values, np.flatnonzero(mask)
     if isinstance(values, Fields):
-        every = values
-        values = Fields(lambda rows: every[rows].reshape(len(rows), mask.size)[:, places], (rows, len(places)))
+        values = Fields(functools.partial(take_cells, values, places), (rows, len(places)))
     else:
         values = values[:, mask]
     return PreparedGrid(
@@ -225,6 +224,11 @@ def prepare_grid(config: GridConfig, source: object, state: GridState | None = N
         context=config.context,
         notes=notes,
     )
+
+
+def take_cells(values: Fields, places: Whole, rows: Whole) -> Floats:
+    """Some cells at some times, `(rows, cells)`."""
+    return values[rows].reshape(len(rows), math.prod(values.shape[1:]))[:, places]
 
 
 def cut(config: GridConfig, rows: int, source: str) -> dict[str, tuple[int, int]]:

@@ -3,6 +3,7 @@
 import functools
 import math
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,9 +42,17 @@ class Stored(Fields):
     def __init__(self, load: Callable[[slice], Floats], shape: tuple[int, ...], chunk: int) -> None:
         super().__init__(self.gather, shape)
         most = max(1, BLOCK // math.prod(shape[1:]))
-        self.length = min(chunk or most, most)
-        kept = max(2, KEPT // (self.length * math.prod(shape[1:])))
-        self.slab = functools.lru_cache(kept)(lambda start: load(slice(start, start + self.length)).astype(np.float32))
+        self.load, self.length = load, min(chunk or most, most)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the slabs in memory."""
+        return {name: each for name, each in vars(self).items() if name != "slab"}
+
+    @functools.cached_property
+    def slab(self) -> Any:
+        """The fields from a time on that are read together."""
+        kept = max(2, KEPT // (self.length * math.prod(self.shape[1:])))
+        return functools.lru_cache(kept)(lambda start: self.load(slice(start, start + self.length)).astype(np.float32))
 
     def gather(self, rows: Whole) -> Floats:
         """Some fields, each slab opened once."""
