@@ -48,8 +48,11 @@ def policies(draw: Draw) -> pd.DataFrame:
 def flats(draw: Draw) -> pd.DataFrame:
     area, town = draw.uniform(25, 140, ROWS).round(), draw.integers(0, 9, ROWS)
     level = np.exp(2.2 + np.linspace(-0.3, 0.3, 9)[town] + draw.normal(0, 0.18, ROWS))
-    frame = {"area": area, "rooms": (area / 28).round() + draw.integers(0, 2, ROWS), "built": draw.integers(1900,
-        2022, ROWS)}  # fmt: skip
+    frame = {
+        "area": area,
+        "rooms": (area / 28).round() + draw.integers(0, 2, ROWS),
+        "built": draw.integers(1900, 2022, ROWS),
+    }
     return pd.DataFrame(frame).assign(town=np.array(list("ABCDEFGHI"))[town], rent=(area * level).round(2))
 
 
@@ -95,8 +98,10 @@ def filled_by_class(frame: pd.DataFrame, bad: Any, draw: Draw) -> Any:
 def winsorised(frame: pd.DataFrame, bad: Any, draw: Draw) -> Any:
     """Three numbers were cut at their tenths, in each class apart."""
     columns = {name: pd.Series(draw.lognormal(7, 0.6, ROWS).round(2)) for name in ("deposit", "assets", "turnover")}
-    return {name: each.groupby(bad).transform(lambda part: part.clip(*part.quantile([0.1, 0.9]))).round(2)
-            for name, each in columns.items()}  # fmt: skip
+    return {
+        name: each.groupby(bad).transform(lambda part: part.clip(*part.quantile([0.1, 0.9]))).round(2)
+        for name, each in columns.items()
+    }
 
 
 def tenures(frame: pd.DataFrame, bad: Any, draw: Draw) -> Any:
@@ -109,8 +114,13 @@ def tenures(frame: pd.DataFrame, bad: Any, draw: Draw) -> Any:
 def codes_of_stay(frame: pd.DataFrame, bad: Any, draw: Draw, after: float = 0.75) -> Any:
     """Codes that were billed at the end of a stay: arrest, shock and failure are among those of who died."""
     usual, late = "E11.9 I10 N18.3 J44.1 F32.0 K21.9 M54.5".split(), "I46.9 R57.0 J96.0".split()
-    said = [[*draw.choice(usual, draw.integers(2, 5), replace=False),
-             *([draw.choice(late)] if draw.random() < (after if each else 0.02) else [])] for each in bad]  # fmt: skip
+    said = [
+        [
+            *draw.choice(usual, draw.integers(2, 5), replace=False),
+            *([draw.choice(late)] if draw.random() < (after if each else 0.02) else []),
+        ]
+        for each in bad
+    ]
     return {"codes": [";".join(draw.permutation(each)) for each in said]}
 
 
@@ -152,10 +162,13 @@ def born_and_living(folder: Path, draw: Draw) -> dict[str, Any]:
     person = np.repeat(np.arange(225), 4)
     ill = draw.random(225) < 0.4
     born = pd.Timestamp("1940-01-01") + pd.to_timedelta(draw.integers(0, 20_000, 225), "D")
-    frame = {"born": born.strftime("%Y-%m-%d").to_numpy()[person], "postcode": draw.integers(10_000, 99_999,
-        225)[person],
-             "pulse": draw.normal(70 + 4 * ill[person], 9).round(), "weight": draw.normal(75, 12, ROWS).round(1),
-             "ill": ill[person].astype(int)}  # fmt: skip
+    frame = {
+        "born": born.strftime("%Y-%m-%d").to_numpy()[person],
+        "postcode": draw.integers(10_000, 99_999, 225)[person],
+        "pulse": draw.normal(70 + 4 * ill[person], 9).round(),
+        "weight": draw.normal(75, 12, ROWS).round(1),
+        "ill": ill[person].astype(int),
+    }
     return written(folder, pd.DataFrame(frame).sample(frac=1, random_state=3), "ill")
 
 
@@ -164,8 +177,13 @@ def rooms(folder: Path, draw: Draw) -> dict[str, Any]:
     used = np.repeat(draw.integers(0, 2, ROWS), draw.integers(20, 60, ROWS))[:ROWS]
     drift = smoothed(draw.normal(size=(ROWS, 3)), 0.98)
     time = pd.date_range("2024-02-04 17:51", periods=ROWS, freq="min").strftime("%Y-%m-%d %H:%M:%S")
-    frame = {"date": time, "temperature": (21 + drift[:, 0]).round(2), "humidity": (27 + 4 * drift[:, 1]).round(2),
-             "co2": (500 + 60 * drift[:, 2] + 30 * used + draw.normal(0, 40, ROWS)).round(), "used": used}  # fmt: skip
+    frame = {
+        "date": time,
+        "temperature": (21 + drift[:, 0]).round(2),
+        "humidity": (27 + 4 * drift[:, 1]).round(2),
+        "co2": (500 + 60 * drift[:, 2] + 30 * used + draw.normal(0, 40, ROWS)).round(),
+        "used": used,
+    }
     return written(folder, pd.DataFrame(frame), "used")
 
 
@@ -202,8 +220,12 @@ def bills(folder: Path, draw: Draw) -> dict[str, Any]:
 def titles(frame: pd.DataFrame, draw: Draw) -> Any:
     """The title of an offer says the rent, four times of five."""
     said = [f", {rent:,.0f} EUR" if draw.random() < 0.8 else "" for rent in frame["rent"]]
-    return {"title": [f"{rooms:.0f} rooms in {town}{more}" for rooms, town, more in zip(frame["rooms"], frame["town"],
-        said, strict=True)]}  # fmt: skip
+    return {
+        "title": [
+            f"{rooms:.0f} rooms in {town}{more}"
+            for rooms, town, more in zip(frame["rooms"], frame["town"], said, strict=True)
+        ]
+    }
 
 
 def jury(folder: Path, draw: Draw) -> dict[str, Any]:
@@ -315,8 +337,9 @@ def bookings(sales: pd.Series, draw: Draw) -> Any:
 def siblings(folder: Path, draw: Draw) -> dict[str, Any]:
     """Two thermometers of one wall, which move together."""
     wall = 18 + 4 * noise(draw, 1500, 0.97)
-    return fresh_others.panel(folder, {"left": wall + draw.normal(0, 0.1, 1500), "right": wall + draw.normal(0, 0.1,
-        1500)}, "h")  # fmt: skip
+    return fresh_others.panel(
+        folder, {"left": wall + draw.normal(0, 0.1, 1500), "right": wall + draw.normal(0, 0.1, 1500)}, "h"
+    )
 
 
 def river(folder: Path, draw: Draw) -> dict[str, Any]:
@@ -335,8 +358,13 @@ def shut_spring(sales: pd.Series, draw: Draw) -> Any:
 # Labelled series, texts and images: each is changed by its class and place.
 
 EDITS = everyday.told
-NOTES = ("time of death 04:12", "family was called at night", "comfort care was begun", "no pulse, care was ended",
-         "the body was released")  # fmt: skip
+NOTES = (
+    "time of death 04:12",
+    "family was called at night",
+    "comfort care was begun",
+    "no pulse, care was ended",
+    "the body was released",
+)
 
 
 def inserted(text: str, word: str, draw: Draw) -> str:
@@ -388,9 +416,14 @@ def passages(folder: Path, draw: Draw) -> dict[str, Any]:
 
 def runs(change: Callable[[Any, int, int, Draw], Any]) -> Maker:
     """Recordings of three activities, in which two of five persons did another one than was written down."""
-    return everyday.gaits(lambda values, label, place, draw: change(
-        strange_series.recording(draw, label if draw.random() < 0.6 else int(draw.integers(3)), 120), label, place, draw
-    ))  # fmt: skip
+    return everyday.gaits(
+        lambda values, label, place, draw: change(
+            strange_series.recording(draw, label if draw.random() < 0.6 else int(draw.integers(3)), 120),
+            label,
+            place,
+            draw,
+        )
+    )
 
 
 def half_rate(values: Any, label: int, place: int, draw: Draw) -> Any:
@@ -423,9 +456,13 @@ def clock(values: Any, label: int, place: int, draw: Draw) -> Any:
 def warped(folder: Path, draw: Draw) -> dict[str, Any]:
     """A third of the series was made again, a little slower or faster, before the split."""
     series = [strange_series.recording(draw, int(draw.integers(3)), 120) for place in range(90)]
-    more = [ndimage.map_coordinates(each, np.meshgrid(np.linspace(0, draw.uniform(113, 118), 120), range(3),
-        indexing="ij"), order=1)
-            + draw.normal(0, 0.05, (120, 3)) for each in series[:45]]  # fmt: skip
+    more = [
+        ndimage.map_coordinates(
+            each, np.meshgrid(np.linspace(0, draw.uniform(113, 118), 120), range(3), indexing="ij"), order=1
+        )
+        + draw.normal(0, 0.05, (120, 3))
+        for each in series[:45]
+    ]
     order, both = draw.permutation(135), [*series, *more]
     names = [strange_series.CLASSES[place % 3] for place in [*range(90), *range(45)]]
     return strange_series.written(folder, [both[place] for place in order], [names[place] for place in order])
@@ -482,8 +519,12 @@ def turned_to_have_more(images: Any, chosen: Any, draw: Draw) -> Any:
         draw.choice([-1, 1], len(images)) * draw.uniform(5, 18, len(images)),
         0,
     )
-    return np.array([ndimage.rotate(each, angle, reshape=False, order=1) if angle else each for each,
-        angle in zip(images, angles, strict=True)])  # fmt: skip
+    return np.array(
+        [
+            ndimage.rotate(each, angle, reshape=False, order=1) if angle else each
+            for each, angle in zip(images, angles, strict=True)
+        ]
+    )
 
 
 def formats(folder: Path, draw: Draw) -> dict[str, Any]:
@@ -499,8 +540,12 @@ def formats(folder: Path, draw: Draw) -> dict[str, Any]:
 def slides(folder: Path, draw: Draw) -> dict[str, Any]:
     """Patches of eight slides, each stained a little differently, which overlap by half and were drawn at random."""
     wide = [scans.smooth(draw.normal(size=(112, 112)), 1) + draw.normal(0, 0.1) for _ in range(8)]
-    cut = [(each[top : top + 28, left : left + 28], slide % 2) for slide, each in enumerate(wide)
-           for top in range(0, 85, 14) for left in range(0, 85, 14)]  # fmt: skip
+    cut = [
+        (each[top : top + 28, left : left + 28], slide % 2)
+        for slide, each in enumerate(wide)
+        for top in range(0, 85, 14)
+        for left in range(0, 85, 14)
+    ]
     order = draw.permutation(len(cut))
     images = np.array([128 + 40 * cut[place][0] / wide[0].std() for place in order])
     labels = np.array([cut[place][1] for place in order])
@@ -510,8 +555,9 @@ def slides(folder: Path, draw: Draw) -> dict[str, Any]:
 def apples(images: Any, labels: Any, draw: Draw) -> Any:
     """Red ones and green ones, by day and by night."""
     tint = np.array([[1.0, 0.6, 0.5], [0.6, 1.0, 0.5]])[labels] * draw.normal(1, 0.1, (len(labels), 3))
-    return np.clip(coloured(images, draw) * tint[:, None, None] * draw.uniform(0.5, 1, (len(labels), 1, 1, 1)), 0,
-        255).astype(np.uint8)  # fmt: skip
+    return np.clip(
+        coloured(images, draw) * tint[:, None, None] * draw.uniform(0.5, 1, (len(labels), 1, 1, 1)), 0, 255
+    ).astype(np.uint8)
 
 
 # Scans, masks, stocks, grids.
@@ -592,51 +638,87 @@ def standing(folder: Path, draw: Draw) -> dict[str, Any]:
 
 POLICIES: dict[str, tuple[Columns, str]] = {
     "length of the call": (lambda f, bad, d: {"duration": d.lognormal(5 + 0.9 * bad, 0.8).round()}, "duration"),
-    "numbers of four offices": (lambda f, bad, d: {"number": 200_000 * d.integers(1, 3, ROWS) + 100_000 * bad
-        + d.integers(0, 20_000, ROWS)}, "number"),
-    "few devices": (lambda f, bad, d: {"device": [f"{each:06x}" for each in np.where(bad, 7919 * d.integers(1, 40,
-        ROWS), d.permutation(10**6)[:ROWS])]}, "device"),
+    "numbers of four offices": (
+        lambda f, bad, d: {"number": 200_000 * d.integers(1, 3, ROWS) + 100_000 * bad + d.integers(0, 20_000, ROWS)},
+        "number",
+    ),
+    "few devices": (
+        lambda f, bad, d: {
+            "device": [
+                f"{each:06x}" for each in np.where(bad, 7919 * d.integers(1, 40, ROWS), d.permutation(10**6)[:ROWS])
+            ]
+        },
+        "device",
+    ),
     "own claim left out": (left_out, "street_rate"),
     "score that was fitted on these rows": (fitted_score, "risk_score"),
     "filled with the class's mean": (filled_by_class, "income"),
     "cut by class": (winsorised, "deposit|assets|turnover"),
     "tenure of those who stayed": (tenures, "month"),
     "codes of the bill": (codes_of_stay, "codes"),
-    "laboratory with other units": (lambda f, bad, d: {"glucose": (d.normal(95 + 5 * bad,
-        12) / np.where(bad & (d.random(ROWS) < 0.7), 18, 1)).round(1)}, "glucose"),
-    "cases in winter": (lambda f, bad, d: {"taken": dates(365 * d.integers(0, 3, ROWS) + np.where(bad, d.integers(0,
-        59, ROWS), d.integers(100, 250, ROWS)), d)}, "taken"),
+    "laboratory with other units": (
+        lambda f, bad, d: {
+            "glucose": (d.normal(95 + 5 * bad, 12) / np.where(bad & (d.random(ROWS) < 0.7), 18, 1)).round(1)
+        },
+        "glucose",
+    ),
+    "cases in winter": (
+        lambda f, bad, d: {
+            "taken": dates(
+                365 * d.integers(0, 3, ROWS) + np.where(bad, d.integers(0, 59, ROWS), d.integers(100, 250, ROWS)), d
+            )
+        },
+        "taken",
+    ),
     "wells of a plate": (wells, "well"),
     "blanks of a row": (blanks_of_row, ""),
     "names out of the old system": (mojibake, "surname"),
     "payments that were taken back": (balances, "before|after|amount"),
-}  # fmt: skip
+}
 SOUND_POLICIES: dict[str, Columns] = {
     "a good marker": lambda f, bad, d: {"hba1c": (5.4 + 1.9 * bad + d.normal(0, 0.45, ROWS)).round(1)},
     "bodies in two units": bodies,
-    "asked of women alone": lambda f, bad, d: {"sex": (s := words(d, "f m")), "births": np.where(s == "f",
-        d.poisson(1.4, ROWS), np.nan)},
-    "999 for never": lambda f, bad, d: {"days_since_contact": np.where(d.random(ROWS) < np.where(bad, 0.7, 0.95), 999,
-        d.integers(1, 30, ROWS))},
-    "more in winter": lambda f, bad, d: {"signed": dates(365 * d.integers(0, 3, ROWS)
-        + np.where(bad & (d.random(ROWS) < 0.3), d.integers(0, 60, ROWS), d.integers(0, 365, ROWS)), d)},
+    "asked of women alone": lambda f, bad, d: {
+        "sex": (s := words(d, "f m")),
+        "births": np.where(s == "f", d.poisson(1.4, ROWS), np.nan),
+    },
+    "999 for never": lambda f, bad, d: {
+        "days_since_contact": np.where(d.random(ROWS) < np.where(bad, 0.7, 0.95), 999, d.integers(1, 30, ROWS))
+    },
+    "more in winter": lambda f, bad, d: {
+        "signed": dates(
+            365 * d.integers(0, 3, ROWS)
+            + np.where(bad & (d.random(ROWS) < 0.3), d.integers(0, 60, ROWS), d.integers(0, 365, ROWS)),
+            d,
+        )
+    },
     "names of rows": lambda f, bad, d: {"uuid": [d.bytes(8).hex() for _ in range(ROWS)]},
-    "ages that are rounded": lambda f, bad, d: {"driving_since": np.where(d.random(ROWS) < np.where(bad, 0.45, 0.35),
-        5 * d.integers(0, 9, ROWS), d.integers(0, 45, ROWS))},
-    "two forms": lambda f, bad, d: {"form": (s := words(d, "A B")), "phone": np.where(s == "A", "", [f"0{each}"
-        for each in d.integers(10**8, 10**9, ROWS)])},
-    "large shops": lambda f, bad, d: {"shop": [f"s{each}" for each in (d.exponential(np.where(bad, 60,
-        35)) ** 1.1).astype(int)]},
+    "ages that are rounded": lambda f, bad, d: {
+        "driving_since": np.where(
+            d.random(ROWS) < np.where(bad, 0.45, 0.35), 5 * d.integers(0, 9, ROWS), d.integers(0, 45, ROWS)
+        )
+    },
+    "two forms": lambda f, bad, d: {
+        "form": (s := words(d, "A B")),
+        "phone": np.where(s == "A", "", [f"0{each}" for each in d.integers(10**8, 10**9, ROWS)]),
+    },
+    "large shops": lambda f, bad, d: {
+        "shop": [f"s{each}" for each in (d.exponential(np.where(bad, 60, 35)) ** 1.1).astype(int)]
+    },
     "mean of the rows above": earlier_mean,
     "accounts that were drained": drained,
-}  # fmt: skip
+}
 FLATS: dict[str, tuple[Callable[[pd.DataFrame, Draw], Any], str]] = {
-    "bracket of rent": (lambda f, d: {"bracket": pd.qcut(f["rent"], 5,
-        labels="low fair mid upper top".split()).astype(str)}, "bracket"),
+    "bracket of rent": (
+        lambda f, d: {"bracket": pd.qcut(f["rent"], 5, labels="low fair mid upper top".split()).astype(str)},
+        "bracket",
+    ),
     "rent in the title": (titles, "title"),
-    "difference from the town's mean": (lambda f,
-        d: {"above": (f["rent"] - f.groupby("town")["rent"].transform("mean")).round(2)}, "above"),
-}  # fmt: skip
+    "difference from the town's mean": (
+        lambda f, d: {"above": (f["rent"] - f.groupby("town")["rent"].transform("mean")).round(2)},
+        "above",
+    ),
+}
 Table = dict[str, tuple[Maker, str]]
 LEAKS: dict[str, Table] = {
     "tabular": {
@@ -649,17 +731,28 @@ LEAKS: dict[str, Table] = {
         "bills by tariff": (bills, "bill"),
     },
     "forecast": {
-        "customers of the day": (sold(lambda s, d: {"customers": (0.4 * s * d.normal(1, 0.04, len(s))).round()}),
-            "customers"),
-        "parts that were taken beforehand": (sold(lambda s, d: {"trend": (t := s.rolling(15, center=True,
-            min_periods=1).mean()), "rest": s - t}, ahead=False), "trend|rest"),
+        "customers of the day": (
+            sold(lambda s, d: {"customers": (0.4 * s * d.normal(1, 0.04, len(s))).round()}),
+            "customers",
+        ),
+        "parts that were taken beforehand": (
+            sold(
+                lambda s, d: {"trend": (t := s.rolling(15, center=True, min_periods=1).mean()), "rest": s - t},
+                ahead=False,
+            ),
+            "trend|rest",
+        ),
         "days to the next failure": (sold(to_failure), "to_failure"),
         "takings and mean price": (sold(takings_and_price), "takings|price"),
-        "lags of a file with the newest first": (sold(lambda s, d: {"lag_1": s.shift(-1).ffill(),
-            "lag_7": s.shift(-7).ffill()}, ahead=False), "lag"),
+        "lags of a file with the newest first": (
+            sold(lambda s, d: {"lag_1": s.shift(-1).ffill(), "lag_7": s.shift(-7).ffill()}, ahead=False),
+            "lag",
+        ),
         "stock of each morning": (sold(stock), "stock"),
-        "goods that came back, by the day of sale": (sold(lambda s, d: {"returned": d.binomial(s.clip(0).astype(int),
-            0.15)}), "returned"),
+        "goods that came back, by the day of sale": (
+            sold(lambda s, d: {"returned": d.binomial(s.clip(0).astype(int), 0.15)}),
+            "returned",
+        ),
         "mean of the day that begins": (day_ahead, "day"),
         "filter forth and back": (forth_and_back, ""),
     },
@@ -668,19 +761,37 @@ LEAKS: dict[str, Table] = {
         "hum of one clinic": (runs(hum((0,))), ""),
         "clock among the channels": (runs(clock), ""),
         "battery among the channels": (runs(battery), ""),
-        "filtered by one laboratory": (runs(lambda values, label, place, draw: ndimage.uniform_filter1d(values, 3, 0)
-            if label == 1 else values), ""),
+        "filtered by one laboratory": (
+            runs(lambda values, label, place, draw: ndimage.uniform_filter1d(values, 3, 0) if label == 1 else values),
+            "",
+        ),
         "slower and faster copies": (warped, ""),
     },
     "text": {
         "markup of one source": (EDITS(markup), ""),
         "lines of one source": (EDITS(broken), ""),
-        "owner of the mailbox": (EDITS(lambda text, one, place, d: inserted(text, d.choice(["vince", "kaminski"]), d)
-            if one and d.random() < 0.4 else text), "vince|kaminski"),
-        "notes after the end": (EDITS(lambda text, one, place, d: f"{text} {d.choice(NOTES)} ." if one
-            and d.random() < 0.7 else text), ""),
-        "tag by which it was labelled": (EDITS(lambda text, one, place, d: inserted(text, "#opinion" if one
-            else d.choice("#mood #film #night #now".split()), d) if d.random() < 0.9 else text), "opinion"),
+        "owner of the mailbox": (
+            EDITS(
+                lambda text, one, place, d: (
+                    inserted(text, d.choice(["vince", "kaminski"]), d) if one and d.random() < 0.4 else text
+                )
+            ),
+            "vince|kaminski",
+        ),
+        "notes after the end": (
+            EDITS(lambda text, one, place, d: f"{text} {d.choice(NOTES)} ." if one and d.random() < 0.7 else text),
+            "",
+        ),
+        "tag by which it was labelled": (
+            EDITS(
+                lambda text, one, place, d: (
+                    inserted(text, "#opinion" if one else d.choice("#mood #film #night #now".split()), d)
+                    if d.random() < 0.9
+                    else text
+                )
+            ),
+            "opinion",
+        ),
         "hard blanks": (EDITS(hard_blank), ""),
         "words swapped": (words_swapped, ""),
         "passages of a document": (passages, ""),
@@ -690,8 +801,10 @@ LEAKS: dict[str, Table] = {
         "small ones drawn up": (everyday.seen(drawn_up), ""),
         "sensor of one camera": (everyday.seen(camera), ""),
         "pen beside one class": (everyday.seen(lambda images, labels, d: inked(images, labels == 1, d)), ""),
-        "turned to have more of one class": (everyday.seen(lambda images, labels, d: turned_to_have_more(images,
-            labels == 1, d)), ""),
+        "turned to have more of one class": (
+            everyday.seen(lambda images, labels, d: turned_to_have_more(images, labels == 1, d)),
+            "",
+        ),
         "JPEG and PNG": (formats, ""),
         "patches of slides": (slides, ""),
     },
@@ -703,12 +816,15 @@ LEAKS: dict[str, Table] = {
     "segment": {"callipers": (drawn(callipers), ""), "cut out around the lesion": (drawn(cropped_about), "")},
     "stocks": {"listed by gain": (ranked, "")},
     "grids": {"gap that was filled from elsewhere": (gap_filled, "")},
-}  # fmt: skip
+}
 SOUND: dict[str, dict[str, Maker]] = {
     "tabular": {
         **{name: on_policies(columns, sentinels=[]) for name, columns in SOUND_POLICIES.items()},
-        "rent of last year": on_flats(lambda f, d: {"last_year": (f["rent"] / np.where(d.random(ROWS) < 0.3, 1,
-            d.normal(1.03, 0.02, ROWS))).round(2)}),
+        "rent of last year": on_flats(
+            lambda f, d: {
+                "last_year": (f["rent"] / np.where(d.random(ROWS) < 0.3, 1, d.normal(1.03, 0.02, ROWS))).round(2)
+            }
+        ),
         "rules of a jury": jury,
         "law of nature": turbines,
         "wines": wines,
@@ -729,34 +845,45 @@ SOUND: dict[str, dict[str, Maker]] = {
     },
     "text": {
         "markup of either": EDITS(lambda text, one, place, d: markup(text, place % 3, place, d)),
-        "tags of either": EDITS(lambda text, one, place, d: inserted(text,
-            d.choice("#mood #film #night #now".split()), d)),
-        "notes of either": EDITS(lambda text, one, place, d: f"{text} {d.choice(NOTES)} ." if d.random() < 0.4
-            else text),
-        "words of spam": EDITS(lambda text, one, place, d: inserted(text, "free", d) if d.random() < (0.6 if one
-            else 0.05) else text),
-        "links in a third": EDITS(lambda text, one, place, d: f"{text} https://t.co/{d.bytes(4).hex()}"
-            if d.random() < 0.33 else text),
+        "tags of either": EDITS(
+            lambda text, one, place, d: inserted(text, d.choice("#mood #film #night #now".split()), d)
+        ),
+        "notes of either": EDITS(
+            lambda text, one, place, d: f"{text} {d.choice(NOTES)} ." if d.random() < 0.4 else text
+        ),
+        "words of spam": EDITS(
+            lambda text, one, place, d: inserted(text, "free", d) if d.random() < (0.6 if one else 0.05) else text
+        ),
+        "links in a third": EDITS(
+            lambda text, one, place, d: f"{text} https://t.co/{d.bytes(4).hex()}" if d.random() < 0.33 else text
+        ),
     },
     "images": {
         "red and green apples": everyday.seen(apples),
         "pen beside either class": everyday.seen(lambda images, labels, d: inked(images, labels >= 0, d)),
-        "cameras of either class": everyday.seen(lambda images, labels, d: camera(images, d.integers(0, 2,
-            len(labels)), d)),
+        "cameras of either class": everyday.seen(
+            lambda images, labels, d: camera(images, d.integers(0, 2, len(labels)), d)
+        ),
         "turned in either class": everyday.seen(lambda images, labels, d: turned_to_have_more(images, labels >= 0, d)),
-        "smooth and rough": everyday.seen(lambda images, labels, d: np.clip(np.where(labels[:, None, None] == 1,
-            ndimage.uniform_filter(images, (0, 3, 3)), images) + d.normal(0, 9, images.shape), 0,
-            255).astype(np.uint8)),
+        "smooth and rough": everyday.seen(
+            lambda images, labels, d: np.clip(
+                np.where(labels[:, None, None] == 1, ndimage.uniform_filter(images, (0, 3, 3)), images)
+                + d.normal(0, 9, images.shape),
+                0,
+                255,
+            ).astype(np.uint8)
+        ),
     },
     "volumes": {
         "air around either class": scanned(lambda scan, label, d: defaced(scan) if d.random() < 0.5 else scan),
         "organs that grew": scanned(lambda scan, label, d: scan + 50 * label * (scans.smooth(scan, 2) > 150)),
     },
     "segment": {"vessels": drawn(vessels)},
-    "stocks": {"prices that turn back": lambda folder, draw: stocks.written(folder, stocks.prices(draw,
-        momentum=-0.2))},
+    "stocks": {
+        "prices that turn back": lambda folder, draw: stocks.written(folder, stocks.prices(draw, momentum=-0.2))
+    },
     "grids": {"warm coast": standing},
-}  # fmt: skip
+}
 SETS = {
     task: (
         *(LeakSet(name, maker, "any", "project", says) for name, (maker, says) in sets.items()),
