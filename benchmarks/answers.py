@@ -168,8 +168,8 @@ def planted(draw: np.random.Generator) -> tuple[list[str], np.ndarray]:
     """Texts of common words, in three of four of which one word tells the class."""
     words = np.array([f"w{number}" for number in range(300)])
     classes = draw.integers(0, 2, ROWS)
-    told = np.where(draw.random(ROWS) < 0.75, classes, draw.integers(0, 2, ROWS))
-    texts = [" ".join([*draw.choice(words, 12), ("sun", "moon")[kind], *draw.choice(words, 12)]) for kind in told]
+    labels = np.where(draw.random(ROWS) < 0.75, classes, draw.integers(0, 2, ROWS))
+    texts = [" ".join([*draw.choice(words, 12), ("sun", "moon")[kind], *draw.choice(words, 12)]) for kind in labels]
     return texts, np.array(["day", "night"])[classes]
 
 

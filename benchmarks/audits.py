@@ -83,9 +83,9 @@ def outcome(leak_set: LeakSet, says: Says) -> tuple[str, float]:
     """What becomes of a set, and the seconds; a peer's own kinds count whatever they are called."""
     with tempfile.TemporaryDirectory() as folder:
         settings = leak_set.make(Path(folder), np.random.default_rng([zlib.crc32(leak_set.name.encode()), 0]))
-        begun = time.perf_counter()
+        started = time.perf_counter()
         leaks = says(settings)
-        seconds = time.perf_counter() - begun
+        seconds = time.perf_counter() - started
     if says is not ours:
         return {(True, True): "caught", (True, False): "missed", (False, True): "flagged"}.get(
             (leak_set.kind is not None, bool(leaks)), "passed"

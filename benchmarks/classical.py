@@ -105,14 +105,14 @@ def measure(kept: dict[str, dict[str, Any]], name: str) -> dict[str, Any]:
     before = kept.get(name, {})
     known = before if all(before.get(fact) == value for fact, value in row.items()) else None
     cuts = [len(frame) - each.horizon * behind for behind in range(each.origins, 0, -1)]
-    told, failed = [], {}
+    forecasts, failed = [], {}
     for cut in cuts:
-        told.append({} if known else peers_of(values[:cut], each))
+        forecasts.append({} if known else peers_of(values[:cut], each))
         try:
-            told[-1][OURS] = ours(frame[:cut], each)
+            forecasts[-1][OURS] = ours(frame[:cut], each)
         except MultiwayError as error:
             failed = {"failed": f"{cut} rows: {error}"}
-    return row | scores(values, cuts, told, each, known or {}) | failed
+    return row | scores(values, cuts, forecasts, each, known or {}) | failed
 
 
 def ours(past: pd.DataFrame, each: ClassicalSet) -> Told:
@@ -125,18 +125,18 @@ def ours(past: pd.DataFrame, each: ClassicalSet) -> Told:
 
 def peers_of(past: Values, each: ClassicalSet) -> dict[str, Told]:
     """Of every peer; a classical model that refuses a series says what the last of its others says."""
-    models, told = load_extra("statsforecast.models", "the benchmark", "arima"), {}
+    models, forecasts = load_extra("statsforecast.models", "the benchmark", "arima"), {}
     for name in CLASSICAL:
         clock, found = time.perf_counter(), np.empty((3, each.horizon, past.shape[1]))
         for index, series in enumerate(past.T):
             found[:, :, index] = classical(getattr(models, name), series, each)
-        told[name] = tell(found, clock)
-    parts = np.array([[told[name]["mean"], told[name]["low"], told[name]["high"]] for name in CLASSICAL])
-    told[MEAN] = tell(parts.mean(0), time.perf_counter() - sum(told[name]["seconds"] for name in CLASSICAL))
+        forecasts[name] = tell(found, clock)
+    parts = np.array([[forecasts[name]["mean"], forecasts[name]["low"], forecasts[name]["high"]] for name in CLASSICAL])
+    forecasts[MEAN] = tell(parts.mean(0), time.perf_counter() - sum(forecasts[name]["seconds"] for name in CLASSICAL))
     for name, model in ((TREES, trees), (NAIVE, seasonal_naive)):
         clock = time.perf_counter()
-        told[name] = tell(model(past, each.season, each.horizon)[None], clock)
-    return told
+        forecasts[name] = tell(model(past, each.season, each.horizon)[None], clock)
+    return forecasts
 
 
 def tell(found: Values, clock: float) -> Told:
@@ -198,7 +198,7 @@ def naive_error(past: Values, season: int) -> Values:
 
 
 def scores(
-    values: Values, cuts: Sequence[int], told: Sequence[dict[str, Told]], each: ClassicalSet, known: dict[str, Any]
+    values: Values, cuts: Sequence[int], forecasts: Sequence[dict[str, Told]], each: ClassicalSet, known: dict[str, Any]
 ) -> dict[str, Any]:
     """MASE over series and origins, ratios of ours to peers', share of values within bands, and seconds.
 
@@ -209,10 +209,10 @@ def scores(
         {name: found for name, found in known.get(kind, {}).items() if name != OURS} for kind in kinds
     )
     for name in (OURS, *PEERS):
-        if any(name not in said for said in told):
+        if any(name not in said for said in forecasts):
             continue
         errors, inside = [], []
-        for cut, said in zip(cuts, told, strict=True):
+        for cut, said in zip(cuts, forecasts, strict=True):
             actual = values[cut : cut + each.horizon]
             errors.append(
                 np.abs(np.array(said[name]["mean"]) - actual).mean(0) / naive_error(values[:cut], each.season)
@@ -220,7 +220,7 @@ def scores(
             if said[name]["low"] is not None:
                 inside.append((np.array(said[name]["low"]) <= actual) & (actual <= np.array(said[name]["high"])))
         mase[name] = round(float(np.mean(errors)), 4)
-        seconds[name] = round(sum(said[name]["seconds"] for said in told), 2)
+        seconds[name] = round(sum(said[name]["seconds"] for said in forecasts), 2)
         held |= {name: round(float(np.mean(inside)), 3)} if inside else {}
     over = {name: round(mase[OURS] / mase[name], 4) for name in PEERS if mase.get(OURS) and mase.get(name)}
     return {"mase": mase, "over": over, "coverage_80": held, "seconds": seconds}

@@ -142,10 +142,10 @@ def timed(recipe: Recipe, settings: dict[str, Any], count: int = 1 + TIMED) -> t
         totals.append(steps.total)
         if len(seconds) == count or sum(seconds) > BUDGET:
             raise Enough
-        begun = time.process_time()
-        told = take(steps, standing, request)
-        seconds.append(time.process_time() - begun)
-        return told
+        started = time.process_time()
+        result = take(steps, standing, request)
+        seconds.append(time.process_time() - started)
+        return result
 
     here = {"text": {"encoder": "hashed"}} if settings.get("text", {}).get("encoder") == FROZEN else {}
     config = task.configure(settings, here)

@@ -75,11 +75,11 @@ def measure(name: str, path: Path, seconds: float) -> dict[str, Any]:
     for model in (AUTO, *list_models(f"*{ENDING}")):
         if model.startswith("factorised"):  # ten times as slow as the others on a processor
             continue
-        begun, short = time.process_time(), model.removesuffix(ENDING)
+        started, short = time.process_time(), model.removesuffix(ENDING)
         how = {"model": {"name": model}, "budget": seconds / SPARE, "training": {"epochs": MOST_EPOCHS}}
         config = GridConfig(context=context, horizon=horizon, **how)
         runs[short] = lifecycle.fit_in_memory(TIMED, config, path)
-        clocks[short] = round(time.process_time() - begun, 1)
+        clocks[short] = round(time.process_time() - started, 1)
     run, parameters = runs.pop(AUTO), runs["hot"].models[OURS].network
     answer, best = rmse_of(run, OURS, leads), np.min([rmse_of(run, each, leads) for each in run.state.floors], axis=0)
     errors = {model: rmse_of(each, NETWORK, leads) for model, each in runs.items()}

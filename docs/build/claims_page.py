@@ -79,9 +79,16 @@ def _claim_lines() -> Iterator[str]:
     yield from markdown(["paper", "claim", "where", "verdict", "figure", "command"])
     for claim in claims():
         found = decide(claim, rows)
-        told = (_figure(claim, rows), claim.words, _open(claim, found, rows))
+        comparisons = (_figure(claim, rows), claim.words, _open(claim, found, rows))
         made = "; ".join(f"`{each}`" for each in commands_of(claim, rows))
-        cells = [claim.paper, claim.claim, claim.where, f"**{found.verdict}**", "; ".join(filter(None, told)), made]
+        cells = [
+            claim.paper,
+            claim.claim,
+            claim.where,
+            f"**{found.verdict}**",
+            "; ".join(filter(None, comparisons)),
+            made,
+        ]
         yield f"| {' | '.join(cells)} |"
     yield ""
 
@@ -119,11 +126,11 @@ def _figure(claim: Claim, rows: dict[str, Row]) -> str:
     pairs = [(pair, sides) for pair in pairs_of(claim) if (sides := sides_of(claim, pair, rows))]
     if not pairs:
         return ""
-    told = [_difference(pair, sides) for pair, sides in pairs] if len(pairs) <= LISTED else []
+    comparisons = [_difference(pair, sides) for pair, sides in pairs] if len(pairs) <= LISTED else []
     found, of = standing_of([sides for _, sides in pairs]), len(pairs_of(claim))
     if of > 1:
-        told.insert(0, f"ahead in {found.ahead}, level in {found.level}, behind in {found.behind} of {of}")
-    return "; ".join([*told, *([f"margin {short(claim.margin)}"] if claim.margin else [])])
+        comparisons.insert(0, f"ahead in {found.ahead}, level in {found.level}, behind in {found.behind} of {of}")
+    return "; ".join([*comparisons, *([f"margin {short(claim.margin)}"] if claim.margin else [])])
 
 
 def _difference(pair: Pair, sides: Sides) -> str:

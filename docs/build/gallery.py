@@ -63,12 +63,12 @@ def arrays(name: str, column: str) -> Callable[[Path], Path]:
     def write(folder: Path) -> Path:
         rows = []
         cases, known = mw.load_example(name)
-        for place, (case, told) in enumerate(zip(cases, known if column == "mask" else misnamed(known), strict=True)):
+        for place, (case, label) in enumerate(zip(cases, known if column == "mask" else misnamed(known), strict=True)):
             np.save(folder / f"case-{place:02d}.npy", case)
             if column == "mask":
-                np.save(folder / f"mask-{place:02d}.npy", told.astype(np.uint8))
+                np.save(folder / f"mask-{place:02d}.npy", label.astype(np.uint8))
             rows.append(
-                {"path": f"case-{place:02d}.npy", column: f"mask-{place:02d}.npy" if column == "mask" else told}
+                {"path": f"case-{place:02d}.npy", column: f"mask-{place:02d}.npy" if column == "mask" else label}
             )
         pd.DataFrame(rows).to_csv(folder / f"{name}.csv", index=False)
         return folder / f"{name}.csv"

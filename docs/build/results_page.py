@@ -285,19 +285,19 @@ def other_lines() -> Iterator[str]:
 
 
 def _plain_table(rows: Sequence[Row]) -> Iterator[str]:
-    told = [{key: text for key, value in row.items() if (text := _told(value))} for row in rows]
-    several = {key for key in ("benchmark", "processor") if len({row.get(key) for row in told}) > 1}
-    heads = list(dict.fromkeys(key for row in told for key in row if key not in MACHINE - several))
+    shown = [{key: text for key, value in row.items() if (text := _written(value))} for row in rows]
+    several = {key for key in ("benchmark", "processor") if len({row.get(key) for row in shown}) > 1}
+    heads = list(dict.fromkeys(key for row in shown for key in row if key not in MACHINE - several))
     yield from markdown(heads)
-    yield from (f"| {' | '.join(row.get(head, '–') for head in heads)} |" for row in told)
+    yield from (f"| {' | '.join(row.get(head, '–') for head in heads)} |" for row in shown)
 
 
-def _told(value: Any) -> str:
+def _written(value: Any) -> str:
     """A scalar, a list of scalars, or a few scalars by name, in one cell; nothing of what is deeper."""
     if isinstance(value, dict):
-        return ", ".join(f"{key} {text}" for key, each in value.items() if (text := _told(each)))
+        return ", ".join(f"{key} {text}" for key, each in value.items() if (text := _written(each)))
     if isinstance(value, list):
-        return " × ".join(_told(each) for each in value)
+        return " × ".join(_written(each) for each in value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     return short(value) if isinstance(value, float) else "" if value is None else str(value)

@@ -22,11 +22,11 @@ class Signatures(griffe.Extension):
 
     def on_class_instance(self, *, cls: griffe.Class, **kwargs: Any) -> None:
         if cls.path in self.estimators:
-            told = self.estimators[cls.path]
-            cls.docstring = griffe.Docstring(told["words"], parent=cls, parser="google")
+            entry = self.estimators[cls.path]
+            cls.docstring = griffe.Docstring(entry["words"], parent=cls, parser="google")
             parameters = (
                 griffe.Parameter(name, annotation=kind, kind=griffe.ParameterKind.keyword_only, default=default)
-                for name, (kind, default) in told["arguments"].items()
+                for name, (kind, default) in entry["arguments"].items()
             )
             own = griffe.Function("__init__", parameters=griffe.Parameters(*parameters), parent=cls)
             cls.set_member("__init__", own)

@@ -136,6 +136,6 @@ def _line(benchmark: str, model: str, own: pd.DataFrame, base: pd.DataFrame) -> 
         for metric in shown
     }
     cells = {f"{row} {metric}": float(own.loc[row, metric]) for row in base.index for metric in shown}
-    told = own["type"].iloc[0] if "type" in own and isinstance(own["type"].iloc[0], str) else ""
+    kind_of_model = own["type"].iloc[0] if "type" in own and isinstance(own["type"].iloc[0], str) else ""
     seconds = float(own["seconds"].sum()) if "seconds" in own and own["seconds"].notna().all() else None
-    return {"model": model, **means, **cells, "seconds": seconds, "type": told}
+    return {"model": model, **means, **cells, "seconds": seconds, "type": kind_of_model}

@@ -22,7 +22,7 @@ PIECE, VARIED = 8, 6
 TOLERATED = 0.01
 """Share of the test rows that may be training rows, or share a piece with one."""
 MOST_COLUMNS, MOST_PIECES, MOST_CLASSES = 200, 4_000_000, 20
-BETWEEN, TOLD = 2.0, 0.5
+BETWEEN, TELLING = 2.0, 0.5
 """Test rows lie as near to training rows as these to each other, within a factor; share of the target that tells."""
 FEWEST = 30
 KIND_OF_TIME = "mM"
@@ -157,10 +157,10 @@ def check_pieces_of_windows(
     copied = {digests[row] for row in train}
     known = {piece for row in train for piece in _pieces(rows[row])}
     shared = [row for row in test if digests[row] not in copied and not known.isdisjoint(_pieces(rows[row]))]
-    told = [f"test row {row}" for row in shared] if len(shared) > TOLERATED * len(test) else []
+    examples = [f"test row {row}" for row in shared] if len(shared) > TOLERATED * len(test) else []
     rule = f"{len(shared):,} of {len(test):,} test rows share {PIECE} steps or more with a training row, as windows do"
     sound = f"none of {len(test):,} test rows shares a piece with a training row"
-    return verdict_on(told, sound, "overlap", rule, "Cut windows after the split, or leave a gap between.")
+    return verdict_on(examples, sound, "overlap", rule, "Cut windows after the split, or leave a gap between.")
 
 
 def _pieces(row: NDArray[Any]) -> Iterator[bytes]:
@@ -183,15 +183,15 @@ def check_position(
     tree = cKDTree(places[train])
     away, nearest = tree.query(places[test])
     own = tree.query(places[train], k=2)[0][:, 1]
-    told = (
+    examples = (
         share_explained(target[train[nearest]], target[test])
         if labels is None
         else ProbeErrors.of_said([labels[train[nearest]]], labels, [(train, test)]).gain
     )
     sound = f"{what} of training rows do not tell the target of test rows"
-    if np.median(away) > BETWEEN * max(float(np.median(own)), float(np.quantile(away, 0.1))) or told <= TOLD:
+    if np.median(away) > BETWEEN * max(float(np.median(own)), float(np.quantile(away, 0.1))) or examples <= TELLING:
         return sound
-    rule = f"test rows lie between training rows, and the nearest one by {what} tells {told:.0%} of the target"
+    rule = f"test rows lie between training rows, and the nearest one by {what} tells {examples:.0%} of the target"
     return finding(what, "error", rule, "Test on stretches or areas of their own, with a gap around them.")
 
 

@@ -44,7 +44,7 @@ BINS, MOST_COLUMNS, MOST_CELLS = 20, 24, 400
 MOST_LEARNT, MOST_HELD, MOST_RANKED = 20_000, 300, 2000
 IN_LEVEL, FEWEST_IN_LEVEL = 0.98, 10
 """Share of the steps within levels that go one way, less that of the others; and rows of a level on average."""
-NEXT, MOSTLY, TOLD = 2, 0.5, 0.75
+NEXT, MOSTLY, TELLING = 2, 0.5, 0.75
 """Rows of the file between neighbours; share of rows whose nearest one is such; share of the target it tells."""
 FEWEST_FILLED, PURE, CENTRE, ERRORS, FINE = 10, 0.95, 0.05, 3.0, 0.3
 """Cells of one value, the share of one class among them, and its distance from the mean of that class: in deviations,
@@ -97,24 +97,24 @@ def check_pairs(question: Question) -> Iterator[Verdict]:
     codes = {name: bin_column(column) for name, column in numbers.items()}
     codes |= {name: pd.factorize(column)[0].astype(np.float64) for name, column in words.items()}
     alone = {name: ProbeErrors.of_codes(column, labels, parts).gain for name, column in codes.items()}
-    told = list[tuple[str, str, str, Floats, bool]]()
+    found = list[tuple[str, str, str, Floats, bool]]()
     pairs = pairs_of_columns(numbers, cells.dates), within_levels(numbers, levels_of(codes | numbers, labels))
     for one, other, what, values in itertools.chain(*pairs):
         is_new = max(alone[one], alone[other]) < OF_TIME
         if is_new and _tells_all(ProbeErrors.of_column(values, labels, parts)):
-            told.append((one, other, what, values, False))
+            found.append((one, other, what, values, False))
         elif is_new and what.startswith("the difference") and _are_equal_by_class(values, question):
-            told.append((one, other, f"where {one} equals {other}", values == 0, True))
+            found.append((one, other, f"where {one} equals {other}", values == 0, True))
     for one, other in itertools.combinations(codes, 2):
         both, count = codes[one] * (codes[other].max() + 1) + codes[other], (codes[one].max() + 1) * codes[other].max()
         is_new = max(alone[one], alone[other]) < OF_TIME and count <= MOST_CELLS
         if is_new and _tells_all(ProbeErrors.of_codes(both, labels, parts)):
-            told.append((one, other, f"{one} and {other}", both, True))
-    for one, other, what, values, is_code in told[:3]:
+            found.append((one, other, f"{one} and {other}", both, True))
+    for one, other, what, values, is_code in found[:3]:
         rule = f"{quote(what)} tells the class without exception, and neither of them alone"
         rule += question.worth(values, [one, other], is_code=is_code)
         yield finding("pairs", "error", rule, ("Leave one out (", LEAVE, "), or both."))
-    if not told:
+    if not found:
         yield "no two columns tell the class together"
 
 
@@ -145,44 +145,44 @@ def bin_column(column: Floats) -> Floats:
 
 def check_names(question: Question) -> Iterator[Verdict]:
     """Whether rows of nearly the same cell share the target though cells around do not: the column names persons."""
-    cells, question, told = question.cells, question._replace(parts=question.parts[-1:]), list[str]()
+    cells, question, found = question.cells, question._replace(parts=question.parts[-1:]), list[str]()
     wide = max(len(question.parts[-1][0]) // WIDE, 10)
     for name, column in zip(cells.of_numbers, cells.numbers.T, strict=True):
         column = np.where(np.isfinite(column), column, -1e300)
         if len(np.unique(column)) >= FEWEST_NAMES:
             near = question.gain_near(column, 1)
             if near > NAMED and question.gain_near(column, wide) < near - SMOOTH:
-                told.append(name)
-    for name in told:
+                found.append(name)
+    for name in found:
         rule = (
             f"column {quote(name)} names what rows belong to, such as a person: rows of the same cell share the target"
         )
         fix: Message = ("Keep such rows in one split (", GROUP, "), and leave the column out (", LEAVE, ").")
         column = cells.numbers[:, cells.of_numbers.index(name)]
         yield finding("names", "error", f"{rule}, and rows around do not{question.worth(column, [name])}", fix)
-    if not told:
+    if not found:
         yield "no column names what rows belong to"
 
 
 def check_ranks(question: Question) -> Iterator[Verdict]:
     """Whether a column is a rank or a class of a target of numbers, over all rows or within levels of another one."""
-    cells, target, told = question.cells, question.target, dict[str, tuple[str, Floats]]()
+    cells, target, found = question.cells, question.target, dict[str, tuple[str, Floats]]()
     levels = {name: pd.factorize(column)[0] for name, column in zip(cells.of_words, cells.words.T, strict=True)}
     numbers = {name: pd.factorize(column)[0] for name, column in zip(cells.of_numbers, cells.numbers.T, strict=True)}
     levels |= levels_of(numbers, target)
     for name, column in zip(cells.of_numbers, cells.numbers.T, strict=True):
         if is_cut(column, target):
-            told[name] = CUT, column
+            found[name] = CUT, column
         for level, codes in levels.items():
-            if name not in told and _is_rank_within(column, target, codes):
-                told[name] = f"is a rank of the target within each {quote(level)}", bin_column(column) + BINS * codes
+            if name not in found and _is_rank_within(column, target, codes):
+                found[name] = f"is a rank of the target within each {quote(level)}", bin_column(column) + BINS * codes
     for level, codes in levels.items():
         if is_cut(_by_mean(codes, target), target):
-            told[level] = CUT, codes.astype(np.float64)
-    for name, (said, values) in told.items():
+            found[level] = CUT, codes.astype(np.float64)
+    for name, (said, values) in found.items():
         worth = question.worth(values, [name], is_code=True)
         yield finding("rank", "error", f"column {quote(name)} {said}{worth}", DROP)
-    if not told:
+    if not found:
         yield "no column is a rank of the target"
 
 
@@ -220,21 +220,21 @@ def check_neighbours(
     is_next = np.abs(nearest - held) <= NEXT * max(len(train) // len(known), 1)
     if is_next.mean() <= MOSTLY:
         return SORTED
-    told = (
+    share = (
         share_explained(question.target[nearest], question.target[held])
         if question.labels is None
         else ProbeErrors.of_said([question.labels[nearest]], question.labels, [(train, held)]).gain
     )
-    if told <= TOLD:
+    if share <= TELLING:
         return SORTED
     rule = f"{is_next.mean():.0%} of the {rows} held out are most like a training row next to them in the file"
     fix: Message = ("Split by time or by stretches (", Fix("read.time", like="NAME"), "), or by groups (", GROUP, ").")
-    return finding("neighbours", "error", f"{rule}, which tells {told:.0%} of the target", fix)
+    return finding("neighbours", "error", f"{rule}, which tells {share:.0%} of the target", fix)
 
 
 def check_filled(numbers: Mapping[str, Floats], labels: Ints) -> Iterator[Verdict]:
     """Whether gaps of a column were filled with the mean of the row's own class, or it was cut by class at its ends."""
-    told = dict[str, str]()
+    found = dict[str, str]()
     for name, column in numbers.items():
         values, count = np.unique(column[np.isfinite(column)], return_counts=True)
         often = values[count >= max(FEWEST_FILLED, 0.02 * len(column))]
@@ -254,9 +254,11 @@ def check_filled(numbers: Mapping[str, Floats], labels: Ints) -> Iterator[Verdic
                 is_cut_off = is_cut_off or bool(is_end)
         if len(filled) > 1:
             filling = f"gaps of column {quote(name)} are filled with the mean of each class, so the filling"
-            told[name] = f"column {quote(name)} is cut at the ends of each class, so its end" if is_cut_off else filling
-    for said in told.values():
+            found[name] = (
+                f"column {quote(name)} is cut at the ends of each class, so its end" if is_cut_off else filling
+            )
+    for said in found.values():
         fix = "Fill gaps, and cut ends, by what training rows of all classes say."
         yield finding("filled", "error", f"{said} tells the class", fix)
-    if not told:
+    if not found:
         yield "no gap is filled by the class"

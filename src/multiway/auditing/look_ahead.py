@@ -68,12 +68,12 @@ def check_look_ahead(values: Floats, names: Sequence[str], lags: int) -> Verdict
     if len(chosen) < 2 or len(values) < FEWEST_ROWS:
         return None
     removed = foreseen(values[:, chosen], lags)
-    told = [
+    examples = [
         f"{quote(names[chosen[other]])} knows {quote(names[chosen[series]])} ({removed[series, other]:.1%})"
         for series, other in np.argwhere(removed > FORESEEN).tolist()
     ]
     return verdict_on(
-        told,
+        examples,
         f"no series knows the next value of another ({len(chosen):,} looked at)",
         "shifted",
         "series know the future of others: given a series' own past, another one's removes nearly "
@@ -105,12 +105,12 @@ def check_later(
     """Whether a column holds the target of a later row, in the order of time."""
     values = np.column_stack([target, *numbers.values()])[order]
     removed = foreseen(values, LAGS)[0, 1:]
-    told = [name for name, share in zip(numbers, removed, strict=True) if share > FORESEEN]
-    for name in told:
+    examples = [name for name, share in zip(numbers, removed, strict=True) if share > FORESEEN]
+    for name in examples:
         share = removed[list(numbers).index(name)]
         rule = f"column {quote(name)} knows the target of later rows: it removes {share:.1%} of what their past leaves"
         yield finding("shifted", "error", rule, fix)
-    if not told:
+    if not examples:
         yield "no column knows the target of later rows"
 
 
@@ -337,7 +337,7 @@ def _strongest(own: Floats, other: Floats, shifts: Iterable[int] = SHIFTS) -> tu
 def check_exact(values: Floats, names: Sequence[str]) -> Verdict | None:
     """Whether cells of a series are those of another one in later rows, or the mean or total of a period to come."""
     count = min(len(names), MOST_PAIRED)
-    told = [
+    examples = [
         said
         for one, other in itertools.permutations(range(count), 2)
         for said in _sentences(values[:, one], values[:, other], quote(names[one]), quote(names[other]))
@@ -345,8 +345,8 @@ def check_exact(values: Floats, names: Sequence[str]) -> Verdict | None:
     if count < 2:
         return None
     sound = "no series holds later values of another, or totals of periods that they lie in"
-    rule = f"{len(told)} series hold later values of others exactly"
-    return verdict_on(told, sound, "shifted", rule, "Leave out what is made from later values.")
+    rule = f"{len(examples)} series hold later values of others exactly"
+    return verdict_on(examples, sound, "shifted", rule, "Leave out what is made from later values.")
 
 
 def _sentences(one: Floats, other: Floats, name: str, of: str) -> Iterator[str]:
@@ -375,9 +375,9 @@ def is_total(one: Floats, other: Floats) -> bool:
     if count < FEWEST_PERIODS or len(one) / count < SHORTEST:
         return False
     rows = pd.DataFrame({"one": one, "other": other}).groupby(period)
-    size, known, told = rows.size(), rows["other"].count(), rows["one"].first()
+    size, known, examples = rows.size(), rows["other"].count(), rows["one"].first()
     whole = ((size == size.median()) & (known == size)).to_numpy()
-    if whole.sum() < FEWEST_PERIODS or told[whole].std() == 0:
+    if whole.sum() < FEWEST_PERIODS or examples[whole].std() == 0:
         return False
     made = (rows["other"].agg(way)[whole] for way in ("mean", "max", "min"))
-    return any(each.std() > 0 and abs(told[whole].corr(each)) > SAME for each in made)
+    return any(each.std() > 0 and abs(examples[whole].corr(each)) > SAME for each in made)

@@ -95,13 +95,13 @@ class Faces:
             return None
         border, inside = np.stack(self.outside), np.stack(self.inside)
         for number, kinds in enumerate(questions_of(labels)):  # a mark on one class alone tells it from the rest
-            told = f"{target}, one from the rest" if number else target
+            outcome = f"{target}, one from the rest" if number else target
             best = _best(border, kinds, parts)
             if best.sure_gain > SURE and best.gain > (within := _best(inside, kinds, parts)).gain + AHEAD:
                 return finding(
                     "border",
                     "error",
-                    f"the border of the {what} tells {told}: the mean of one field makes "
+                    f"the border of the {what} tells {outcome}: the mean of one field makes "
                     f"{best.count} errors on cases held out, the best of the inside {within.count}, the commonest "
                     f"class {best.usual}",
                     "Cut or fill the border alike for all cases.",
@@ -110,7 +110,7 @@ class Faces:
                 return finding(
                     "border",
                     "error",
-                    f"a point near the border of the {what} tells {told}: its level makes {mark[0].count} errors on "
+                    f"a point near the border of the {what} tells {outcome}: its level makes {mark[0].count} errors on "
                     f"cases held out, the best of the middle {mark[1].count}, the commonest class {mark[0].usual}",
                     "Cover or cut what is written into the images.",
                 )

@@ -65,8 +65,8 @@ def search(
         value[np.array([digests[row] in copied for row in rows], np.bool_)] = 0
     near, best = value.max(1), kind.known[value.argmax(1)]
     most = (near > alike) & ((near > alike).sum() > MOSTLY * len(near))
-    told = np.flatnonzero(far_above(near, kind.usual, kind.least) | most)
-    return [(int(rows[at]), int(best[at]), float(near[at])) for at in told]
+    examples = np.flatnonzero(far_above(near, kind.usual, kind.least) | most)
+    return [(int(rows[at]), int(best[at]), float(near[at])) for at in examples]
 
 
 def near_pairs(
@@ -108,10 +108,10 @@ def thin_rows(rows: NDArray[NumberT], most: int) -> NDArray[NumberT]:
 
 def near_verdict(pairs: Iterable[tuple[str, str, str, float]], count: int, what: str) -> Verdict:
     """Say near copies: split, name, what it is like, and their correlation, of so many that were looked at."""
-    told = [f"{split} {quote(name)} ~ {quote(other)} (r {value:.3f})" for split, name, other, value in pairs]
+    examples = [f"{split} {quote(name)} ~ {quote(other)} (r {value:.3f})" for split, name, other, value in pairs]
     sound = f"none of {count:,} {what} is nearly a copy of one in another split"
-    rule = f"{len(told):,} of {count:,} {what} are nearly copies of some in another split"
-    return verdict_on(told, sound, "near", rule, "Keep all versions of a thing in one split.")
+    rule = f"{len(examples):,} of {count:,} {what} are nearly copies of some in another split"
+    return verdict_on(examples, sound, "near", rule, "Keep all versions of a thing in one split.")
 
 
 def check_near_rows(numbers: NDArray[np.float64], train: Ints, rest: Ints) -> Verdict | None:

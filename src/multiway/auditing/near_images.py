@@ -142,8 +142,10 @@ class Details:
             for split, rows in held.items()
             for pair in search(kind, rows, digests, ALIKE)
         }
-        told = [(split, names[row], names[other], value) for (split, _), (row, other, value) in sorted(pairs.items())]
-        return near_verdict(told, sum(map(len, held.values())), "images")
+        examples = [
+            (split, names[row], names[other], value) for (split, _), (row, other, value) in sorted(pairs.items())
+        ]
+        return near_verdict(examples, sum(map(len, held.values())), "images")
 
 
 class _Images:

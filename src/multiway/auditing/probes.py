@@ -208,9 +208,9 @@ def is_share_of_class(column: Floats, labels: Ints) -> bool:
     return any(_agrees(shares, group, labels == each, reach) for each in np.unique(labels)[:MOST_CLASSES])
 
 
-def _agrees(shares: Floats, group: Ints, told: NDArray[np.bool_], reach: float) -> bool:
+def _agrees(shares: Floats, group: Ints, right: NDArray[np.bool_], reach: float) -> bool:
     """Whether the class's share in every group is that of the column, which chance would hardly make so."""
-    count, hits = np.bincount(group), np.bincount(group, told)
+    count, hits = np.bincount(group), np.bincount(group, right)
     mixed = (shares > 0) & (shares < 1)
     if count[mixed].sum() < FEWEST_ROWS or (np.abs(hits / count - shares) > reach + 1e-9).any():
         return False

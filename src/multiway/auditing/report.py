@@ -24,10 +24,10 @@ def finding(
 
 
 def verdict_on(
-    told: Sequence[str], sound: str, kind: str, rule: str, fix: str | Message, *, severity: Severity = "error"
+    examples: Sequence[str], sound: str, kind: str, rule: str, fix: str | Message, *, severity: Severity = "error"
 ) -> Verdict:
     """A finding that shows the first three of what is told and counts all, or the sound line where nothing is."""
-    return finding(kind, severity, rule, fix, told[:3], len(told)) if told else sound
+    return finding(kind, severity, rule, fix, examples[:3], len(examples)) if examples else sound
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

@@ -174,23 +174,27 @@ class ScanImages:
         self.squares.append(np.square(voxels).mean(1))
 
     def report(
-        self, scale: IntensityScale | None, options: VolumeOptions, told: Sequence[str] = (), target: str = "the class"
+        self,
+        scale: IntensityScale | None,
+        options: VolumeOptions,
+        outcomes: Sequence[str] = (),
+        target: str = "the class",
     ) -> AuditReport:
         """All that can be said of the images.
 
         Args:
             scale: How training scales them; None where it refuses the splits.
             options: How they are read.
-            told: What the grid of each image should not tell; nothing is looked up if it is empty.
+            outcomes: What the grid of each image should not tell; nothing is looked up if it is empty.
             target: That in words.
         """
         counts = ", ".join(f"{split} {len(rows):,}" for split, rows in self.splits.items())
         word = self.cases.word if self.what == "volume" else f"{self.what}s"
         title = f"{self.cases.source}: {sum(map(len, self.splits.values())):,} {word}; {counts}"
-        return AuditReport.of(title, self._verdicts(scale, options, told, target))
+        return AuditReport.of(title, self._verdicts(scale, options, outcomes, target))
 
     def _verdicts(
-        self, scale: IntensityScale | None, options: VolumeOptions, told: Sequence[str], target: str
+        self, scale: IntensityScale | None, options: VolumeOptions, outcomes: Sequence[str], target: str
     ) -> Iterator[Verdict | None]:
         cases, splits, is_scene = self.cases, self.splits, self.what == BLOCK
         if is_scene:
@@ -204,9 +208,9 @@ class ScanImages:
         yield check_duplicates(by_split(self.digests, splits), by_split(names, splits), f"{self.what}s")
         yield check_one_label(self.digests, self.labels, names, self.what)
         yield self.paint.check()
-        if told and not is_scene:
-            yield from self.traces.check(splits, names, cases.groups or names, self.digests, told, target)
-            yield check_grid(cases, splits, told, target, self.traces.steps)
+        if outcomes and not is_scene:
+            yield from self.traces.check(splits, names, cases.groups or names, self.digests, outcomes, target)
+            yield check_grid(cases, splits, outcomes, target, self.traces.steps)
         yield NOT_SCALED if scale is None else self._scaling(scale, options)
 
     def _scaling(self, scale: IntensityScale, options: VolumeOptions) -> Verdict:

@@ -95,8 +95,10 @@ def _verdicts(prepared: Prepared[Cells, Any], used: Scaler | None) -> Iterator[V
         yield "no column is the target"
     yield from check_giveaways(prepared, copies)
     if table.classes is not None:
-        told = (as_note(check_codes(prepared, {n: codes}, f"column {n}")) for n, codes in column_codes(table.inputs))
-        yield from (verdict for verdict in told if isinstance(verdict, Finding))
+        verdicts = (
+            as_note(check_codes(prepared, {n: codes}, f"column {n}")) for n, codes in column_codes(table.inputs)
+        )
+        yield from (verdict for verdict in verdicts if isinstance(verdict, Finding))
     if table.inputs.of_numbers:
         yield check_scaling(prepared, used, table.inputs.of_numbers)
 

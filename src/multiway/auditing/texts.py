@@ -30,7 +30,7 @@ TOKENS = 6
 """Words and marks, those that tell most in training, that are looked at on texts held out."""
 TENTHS = 10
 """Of lengths, each with as many training texts."""
-TOLD = 0.75
+TELLING = 0.75
 """Share of errors that a weighted sum of all words must surely remove; honest news remove a tenth."""
 
 Ints = NDArray[np.int64]
@@ -70,7 +70,7 @@ def _form(prepared: Prepared[Any, Any], texts: Sequence[str]) -> Iterator[Verdic
     train = prepared.splits["train"]
     words, letters = np.array([len(text.split()) for text in texts]), np.array([len(text) for text in texts])
     lengths = {"words": _bin_lengths(words, train), "letters": _bin_lengths(letters, train)}
-    yield _strong(check_codes(prepared, lengths, "the length of a text", "its class", least=TOLD))
+    yield _strong(check_codes(prepared, lengths, "the length of a text", "its class", least=TELLING))
     numbers = [NUMBER.findall(text) for text in texts]
     first, last = ([int(found[place][-9:]) if found else -1 for found in numbers] for place in (0, -1))
     facts = {
@@ -86,7 +86,7 @@ def _form(prepared: Prepared[Any, Any], texts: Sequence[str]) -> Iterator[Verdic
     value = _bin_lengths(np.array(first), train)
     if len(np.unique(value)) > 1:
         codes = {"its first number": value}
-        yield _strong(check_codes(prepared, codes, "the first number of a text", "its class", least=TOLD))
+        yield _strong(check_codes(prepared, codes, "the first number of a text", "its class", least=TELLING))
 
 
 def _strong(verdict: Verdict | None) -> Verdict | None:
@@ -98,11 +98,13 @@ def _strong(verdict: Verdict | None) -> Verdict | None:
 
 def _tokens(prepared: Prepared[Any, Any], texts: Sequence[str]) -> Verdict | None:
     """What one word, pair of words, mark, capital or blank tells of the class alone, which honest words seldom do."""
-    told = []
+    verdicts = []
     for token, codes in telling_tokens(texts, prepared.raw.truth, prepared.splits["train"], TOKENS):
-        codes_of, least = {f"token {token}": codes}, LEAK if token.startswith('"') else TOLD
-        told.append(check_codes(prepared, codes_of, "one token of a text", "its class", judged=HELD_OUT, least=least))
-    leaks = [verdict for verdict in told if isinstance(verdict, Finding) and verdict.severity == "error"]
+        codes_of, least = {f"token {token}": codes}, LEAK if token.startswith('"') else TELLING
+        verdicts.append(
+            check_codes(prepared, codes_of, "one token of a text", "its class", judged=HELD_OUT, least=least)
+        )
+    leaks = [verdict for verdict in verdicts if isinstance(verdict, Finding) and verdict.severity == "error"]
     return leaks[0] if leaks else "no word, mark, capital or blank alone tells the class of a text"
 
 

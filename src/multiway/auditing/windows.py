@@ -231,16 +231,16 @@ def check_smoothed(values: Floats, names: Sequence[str]) -> Verdict | None:
     if len(changes) < FEWEST_ROWS:
         return None
     windows = {place: window_of(column) for place, column in enumerate(changes.T[:MOST_SERIES])}
-    told = [
+    examples = [
         f"{quote(names[place])} over {rows} rows"
         for place, rows in windows.items()
         if rows and not any(_looks_back(changes[:, place], other, rows) for other in np.delete(changes, place, 1).T)
     ]
     return verdict_on(
-        told,
+        examples,
         "no series is a moving average",
         "smoothed",
-        f"{len(told)} series are moving averages, of which the rows before a target hold a part "
+        f"{len(examples)} series are moving averages, of which the rows before a target hold a part "
         "where the window is centred",
         "Forecast what was measured.",
     )

@@ -60,8 +60,8 @@ class Question(NamedTuple):
         if self.labels is not None:
             errors = (ProbeErrors.of_codes(codes, labels, self.parts) for labels in questions_of(self.labels))
             return max((each.sure_gain, each.gain) for each in errors)
-        told = r2_of_column(codes, self.target, self.parts)
-        return told, told
+        share = r2_of_column(codes, self.target, self.parts)
+        return share, share
 
     def gain_near(self, column: Floats, neighbours: int) -> float:
         """What so many rows of the nearest cells tell."""

@@ -100,8 +100,8 @@ def find_issued(table: RawTable, time: str | None, times: pd.Index, options: Rea
     if repeats < FEW_REPEATS * len(stamps):
         return None
     every = ((name, _join_codes([stamps, table.columns[name].codes])) for name in others)
-    told = (name for name, both in every if _count_repeats(table, time, both, options) <= LEFT_REPEATS * repeats)
-    return next(told, None)
+    distinct = (name for name, both in every if _count_repeats(table, time, both, options) <= LEFT_REPEATS * repeats)
+    return next(distinct, None)
 
 
 def _count_repeats(table: RawTable, time: str, stamps: Codes, options: ReadOptions) -> int:

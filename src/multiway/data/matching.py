@@ -13,7 +13,7 @@ from multiway.errors import DataError, Fix, Message
 
 FAR, REFUSED = 10.0, 100.0
 """Deviations beyond which a value is far outside the training, and those at which a column is refused."""
-TOLD, MOST = 0.01, 0.5
+NOTED, MOST = 0.01, 0.5
 """Shares of a column that are far: from the first on it is told, from the second on it may be refused."""
 UNUSUAL, STRANGE, ENOUGH = 0.5, 0.9, 20
 """Shares of what training did not know that are told, and that are refused where there is enough of it."""
@@ -100,7 +100,7 @@ def far_levels(samples: Iterable[NDArray[Any]], level: Level | None, word: str) 
 def _far(distances: NDArray[np.float64], lie: str, off: str, word: str) -> list[Far]:
     """What to say of distances, some of which are far: their middle, and how many they are."""
     far = distances[distances > FAR]
-    if len(far) < max(1, TOLD * len(distances)):
+    if len(far) < max(1, NOTED * len(distances)):
         return []
     share, middle = len(far) / len(distances), float(np.median(far))
     where = f" in {100 * share:.0f} % of {word}" if len(distances) > 1 else ""

@@ -52,8 +52,8 @@ class HOTGridForecaster(GridForecaster):
 
     def embed(self, x: Tensor) -> Tensor:
         """Tokens of each channel, `(batch, frames, channels, rows, columns, dim)`; a single one is left out."""
-        own, told = x.unsqueeze(3).split([self.config.channels, self.config.features], 2)
-        every = torch.cat([own, told.movedim(2, 3).expand(-1, -1, self.config.channels, -1, -1, -1)], 3)
+        own, conditions = x.unsqueeze(3).split([self.config.channels, self.config.features], 2)
+        every = torch.cat([own, conditions.movedim(2, 3).expand(-1, -1, self.config.channels, -1, -1, -1)], 3)
         tokens: Tensor = self.embedding(F.pixel_unshuffle(every, self.config.patch_size).movedim(3, -1))
         return tokens.squeeze(2) if self.config.channels == 1 else tokens
 

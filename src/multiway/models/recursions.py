@@ -108,8 +108,8 @@ class Recursion(nn.Module, ABC):
         for step, value in enumerate(values):
             state = states.pop()
             if step and step in begins:
-                begun = self.begin(value, history.clock[first + step] - 1 - self.end)
-                state = _where(starts == step, begun, state)
+                started = self.begin(value, history.clock[first + step] - 1 - self.end)
+                state = _where(starts == step, started, state)
             if step in stops:
                 state = _where(places - first == step, self.after_fit(), state)
             states += [state, self.after(state, value)]

@@ -147,8 +147,8 @@ def in_folder(
     with atomic_folder(folder, replace=True) as made:
         for each, table in tables.items():
             write_table(table, made / each)
-    told = [f"{len(table)} rows written to {folder / each}" for each, table in tables.items()] if more else []
-    return Answer(frame=frame, files=[folder / each for each in tables], notes=[*told, *notes])
+    written = [f"{len(table)} rows written to {folder / each}" for each, table in tables.items()] if more else []
+    return Answer(frame=frame, files=[folder / each for each in tables], notes=[*written, *notes])
 
 
 def positions_of(names: Sequence[str], known: Sequence[str], lack: str, *fix: str | Fix) -> list[int]:

@@ -126,9 +126,9 @@ class Estimator:
             for name, (default, kind) in own.items()
         ]
         cls.__signature__ = inspect.Signature(parameters)
-        told = {name: _describe(setting) for name, setting in settings.items()}
-        told |= {name: words.format(config=config.__name__) for name, words in OWN.items()}
-        listed = "\n".join(f"    {name}: {words}" for name, words in told.items())
+        notes = {name: _describe(setting) for name, setting in settings.items()}
+        notes |= {name: words.format(config=config.__name__) for name, words in OWN.items()}
+        listed = "\n".join(f"    {name}: {words}" for name, words in notes.items())
         cls.__doc__ = f"{inspect.cleandoc(vars(cls).get('__doc__') or '')}\n\nArgs:\n{listed}\n"
 
     __signature__: ClassVar[inspect.Signature]
@@ -309,9 +309,9 @@ class Regressor(Estimator, abc.ABC):
         return r2(np.asarray(y, np.float64), self.predict(X)) or 0.0
 
 
-def tell_far(told: Iterable[str]) -> None:
+def tell_far(notes: Iterable[str]) -> None:
     """Warn of what lies far outside the training."""
-    for words in told:
+    for words in notes:
         warn(f"{words}.")
 
 

@@ -39,13 +39,13 @@ def load_runs(path: Path | str) -> list[Run]:
 
 def make(task: AnyTask, config: TaskConfig, source: object, *, progress: bool = False) -> Run:
     """Read the data and build what is fitted on it; nothing is fitted or written yet."""
-    begun = time.monotonic()
+    started = time.monotonic()
     read = getattr(config, "read", None)
     if isinstance(read, FileOptions):
         config = config.replace(read=with_decimal(read, source))
     with concerning(task.name):
         prepared = task.prepare(config, source, progress=progress)
-        config, state, plan = task.settle(config, prepared, time.monotonic() - begun, progress=progress)
+        config, state, plan = task.settle(config, prepared, time.monotonic() - started, progress=progress)
         models = Models(task, config, state)
         if config.answer != AUTO:
             find_candidate(config.answer, task.name_answers(config, state))

@@ -118,7 +118,7 @@ def best_baseline_remark(run: Run, metric: str) -> str:
 
 def warn_of_lopsided(run: Run) -> list[str]:
     """Models that count words and err ten times less on one split held out than on the other, beyond its interval."""
-    told = []
+    notes = []
     for model, candidate in run.task.candidates().items():
         if not candidate.counts_words:
             continue
@@ -129,12 +129,12 @@ def warn_of_lopsided(run: Run) -> list[str]:
                 pair = " and ".join(
                     write_score(score_of(run, model, chosen, split)["value"]) for split in (better, worse)
                 )
-                told.append(
+                notes.append(
                     f"{model} is more than {LOPSIDED} times better on {better} than on {worse}: {chosen.title} {pair}. "
                     f"Models that count words are, where texts of {better} stand in the training: `multiway audit` "
                     f"looks for them."
                 )
-    return told
+    return notes
 
 
 class _Error(NamedTuple):

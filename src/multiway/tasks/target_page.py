@@ -145,14 +145,14 @@ def target_parts(subject: pages.Subject, runs: Sequence[Run], names: Sequence[st
         return
     labels, _ = truth_and_shares(of_model[answer], names)
     shares = {model: truth_and_shares(rows, names)[1] for model, rows in of_model.items()}
-    scores, told = subject.scores(runs), model_in_words(subject, runs)
+    scores, model_words = subject.scores(runs), model_in_words(subject, runs)
     words = {name: scores.name(name) for name in shares}
     colours = {scores.name(name): colour for name, colour in pages.colours_of(scores).items()}
     curves = class_curves(names, labels, {words[name]: values for name, values in shares.items()}, words[answer])
     predicted = pd.Index(names).get_indexer(pd.Index(of_model[answer]["predicted"].astype(str)))
-    yield confusion_part(names, labels, predicted, curves, colours, told, subject.rows)
+    yield confusion_part(names, labels, predicted, curves, colours, model_words, subject.rows)
     yield from miss_part(subject, runs)
-    part = calibration_part(labels, shares[answer], subject.rows, model=told)
+    part = calibration_part(labels, shares[answer], subject.rows, model=model_words)
     yield part._replace(side=[*part.side, *recalibration_lines(runs[0], subject.rows)])
 
 
@@ -167,8 +167,8 @@ def label_part(subject: pages.Subject, runs: Sequence[Run], of_model: Mapping[st
         scores = [score(known, pair) for score in (metrics.auc, metrics.average_precision, metrics.f1)]
         cells = [text.MISSING if score is None else text.number(score, 3) for score in scores]
         rows.append([name, str(int(known.sum())), text.percent(100 * float(known.mean()) if len(known) else 0), *cells])
-    told = model_in_words(subject, runs)
-    side = [f"Each label on the test {subject.rows} by {told}.", "Its share is the average precision of chance."]
+    model_words = model_in_words(subject, runs)
+    side = [f"Each label on the test {subject.rows} by {model_words}.", "Its share is the average precision of chance."]
     heads = ["Label", subject.rows.capitalize(), "Share", "AUC", "Average precision", "F1"]
     return PagePart(id="errors", title="Each label", side=side, content=[Table(columns=heads, rows=rows)])
 

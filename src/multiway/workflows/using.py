@@ -120,7 +120,7 @@ def compare(runs: Sequence[Path | str], *, out: Path | str | None = None) -> Sco
         rows = [{**row, "comparable": False} for row in rows]
     first = [caution] if caution else []
     lines = {path: answer_line(group) for path, group in loaded.items()}
-    told = {path: in_words(loaded[path][0], line) for path, line in lines.items()}
-    listed, in_full = ([*first, *(f"{path}: {line}" for path, line in each.items())] for each in (lines, told))
+    notes = {path: in_words(loaded[path][0], line) for path, line in lines.items()}
+    listed, in_full = ([*first, *(f"{path}: {line}" for path, line in each.items())] for each in (lines, notes))
     every = [run for group in groups for run in group]
     return ScoreTable(rows, listed, in_full, words_of(every), details_of(every))

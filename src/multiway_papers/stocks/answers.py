@@ -81,8 +81,8 @@ def remarks_on(panel: StockPanel) -> list[str]:
 def next_sessions(run: Run, source: object, *, far: bool) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """See `prediction_table`; and which prices lie far outside the training."""
     samples = _next(run, source)
-    told = run.check_far(samples, samples.source, far=far)
-    return prediction_table(run, samples), told
+    far_notes = run.check_far(samples, samples.source, far=far)
+    return prediction_table(run, samples), far_notes
 
 
 def _next(run: Run, source: object) -> Samples[StockInputs]:

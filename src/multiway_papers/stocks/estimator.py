@@ -53,8 +53,8 @@ class StockMovementClassifier(Estimator):
         By the answer, or the model of the run that is named. With `far`, prices that lie far outside the training are
         answered too, with a warning.
         """
-        frame, told = next_sessions(self._run().with_answer(model), self._read(prices, texts), far=far)
-        tell_far(told)
+        frame, notes = next_sessions(self._run().with_answer(model), self._read(prices, texts), far=far)
+        tell_far(notes)
         return frame
 
     def predict_proba(

@@ -173,9 +173,9 @@ class Scored:
             rows += model_rows(metrics, truth, {model: output}, split, **draw)
             own = {"model": model, "split": split}
             if not self.config.levels:  # also those that texts stand before, undefined where there are none
-                chosen, of_texts = self.with_text, {f"{name}_texts": metrics[name] for name in TOLD}
-                told = {**draw, "units": self.days[chosen]}
-                rows += model_rows(of_texts, self.labels[chosen], {model: output[chosen]}, split, **told)
+                chosen, of_texts = self.with_text, {f"{name}_texts": metrics[name] for name in WITH_TEXTS}
+                options_of_texts = {**draw, "units": self.days[chosen]}
+                rows += model_rows(of_texts, self.labels[chosen], {model: output[chosen]}, split, **options_of_texts)
             for name in OVER_BATCHES if self.config.batch_days else ():
                 value = over_batches(metrics[name], self.labels, output, self.days, self.config.batch_days)
                 rows.append({**own, "metric": f"{name}_batches", "value": value, "low": None, "high": None})
@@ -228,7 +228,7 @@ OF_RISES: dict[str, ScoreFunction] = {
 }
 
 
-TOLD = ("acc", "mcc")
+WITH_TEXTS = ("acc", "mcc")
 """What is scored with texts apart."""
 OVER_BATCHES = ("acc", "f1", "mcc")
 """What public code logs as means over batches."""

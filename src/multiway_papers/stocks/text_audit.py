@@ -12,7 +12,7 @@ from multiway.auditing.lookup import interval_removed
 from multiway.auditing.near import thin_rows
 from multiway.auditing.probes import ridge
 from multiway.auditing.report import Verdict, finding, verdict_on
-from multiway.auditing.texts import TOLD, Ints, list_words
+from multiway.auditing.texts import TELLING, Ints, list_words
 from multiway.data.encoders.choice import TRAINED
 from multiway.data.findings import quote
 from multiway.errors import Fix
@@ -97,7 +97,7 @@ def check_vectors(vectors: NDArray[np.float32], labels: Ints, days: Ints, traini
     low, high = interval_removed(hits, usual, days[judged], 5, DRAWS, 0)
     scores = f"{what} gives ACC {hits.mean():.4f} on {len(judged):,} test labels with texts, the commonest class "
     scores += f"{usual.mean():.4f}"
-    if low <= TOLD:
+    if low <= TELLING:
         return scores
     return finding(
         "texts",

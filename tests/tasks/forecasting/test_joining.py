@@ -22,7 +22,7 @@ def long(*cells):
 def kept(first, later, columns=LONG, **options):
     roles = Roles(future=("price",)) if "price" in first else Roles()
     found = join_rows([first, later], ReadOptions(**options), columns, roles)
-    return found.rows, found.told
+    return found.rows, found.notes
 
 
 def test_values_take_the_place_of_a_plan():

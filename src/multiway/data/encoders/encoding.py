@@ -145,7 +145,7 @@ def encode_with(
     keys = [key_of(text) for text in distinct] if cache else []
     is_kept = cache.read(keys, vectors) if cache else np.zeros(len(distinct), np.bool_)
     missing = sorted(np.flatnonzero(~is_kept).tolist(), key=lambda row: -len(distinct[row]))
-    begun = last = time.monotonic()
+    started = last = time.monotonic()
     with contextlib.closing(TerminalBar("encoding", len(missing), progress and bool(missing))) as bar:
         for start in range(0, len(missing), CHUNK):
             chunk = missing[start : start + CHUNK]
@@ -159,7 +159,7 @@ def encode_with(
             bar.update(completed=done)
             if progress and not bar.is_shown and (done == len(missing) or now - last >= SECONDS_BETWEEN_LINES):
                 last = now
-                tell(f"encoded {done:,} of {len(missing):,} texts  ({now - begun:.0f} s)")
+                tell(f"encoded {done:,} of {len(missing):,} texts  ({now - started:.0f} s)")
     folder = cache.folder if cache else None
     return Encoded(
         vectors=vectors, rows=rows, name=encoder.name, digest=encoder.digest, num_new=len(missing), folder=folder

@@ -118,8 +118,8 @@ def in_one_line(rule: str) -> Iterator[None]:
 def load_network(folder: Path, name: str, unused: tuple[str, ...]) -> Any:
     """The network of a folder in float32; weights that begin with a name of `unused` may lack."""
     given = {"output_loading_info": True, "use_safetensors": True, "dtype": "float32"}
-    model, told = load_encoder(folder, name, "AutoModel", **given)
-    missing = sorted(key for key in told["missing_keys"] if not key.startswith(unused))
+    model, loading = load_encoder(folder, name, "AutoModel", **given)
+    missing = sorted(key for key in loading["missing_keys"] if not key.startswith(unused))
     if missing:
         raise ConfigError(
             f"{name}: the weights in {folder} lack {len(missing)} tensors, such as {missing[0]}. "

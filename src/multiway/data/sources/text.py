@@ -380,12 +380,12 @@ def _without_headers(read: TextColumns, names: list[str], findings: Findings) ->
         return read
     if len(rows) == len(read.rows):
         raise findings.fatal("empty", "it has a header and no rows", "Give a file with rows.")
-    told = {
+    flaws = {
         "say the header once more": is_said,
         "hold nothing but separators": is_blank,
         "say units or the like": is_unit,
     }
-    for what, marks in told.items():
+    for what, marks in flaws.items():
         if marks.any():
             places = [Place(row=int(read.rows[row])) for row in np.flatnonzero(marks)]
             findings.add("header", "note", f"rows that {what} are left out", places=places)

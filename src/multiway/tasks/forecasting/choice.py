@@ -247,7 +247,7 @@ class Weighing:
 
     def choice(self) -> Choice:
         """What answers and why, as every task says it."""
-        told = self.sentence().removesuffix(".")
+        words = self.sentence().removesuffix(".")
         lowest = min(self.errors[name] for name in self.names)
         rows = [
             Candidate(
@@ -257,7 +257,7 @@ class Weighing:
         ]
         return Choice(
             name=self.name,
-            reason=told[len(told.split(" (", 1)[0].split(",", 1)[0].split(":", 1)[0]) :],
+            reason=words[len(words.split(" (", 1)[0].split(",", 1)[0].split(":", 1)[0]) :],
             weights=self.means if self.name == BLEND else {},
             candidates=tuple(rows),
             loss=self.metric,

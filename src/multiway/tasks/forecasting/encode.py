@@ -361,10 +361,10 @@ def prepare_panel(
     panel = _read_own(config, source)
     breaks = _find_breaks(config, panel.slice(0, rows or panel.num_rows))
     if config.updates:
-        longer, told = _join(config, source, panel.columns)
+        longer, joined_notes = _join(config, source, panel.columns)
         rows, panel = panel.num_rows, check_longer(panel, _read_own(config, longer, panel.frequency))
-        warned = (*panel.warned, *((words,) for words in told))
-        panel = dataclasses.replace(panel, notes=(*panel.notes, *told), warned=warned)
+        warned = (*panel.warned, *((words,) for words in joined_notes))
+        panel = dataclasses.replace(panel, notes=(*panel.notes, *joined_notes), warned=warned)
     panel = dataclasses.replace(panel, warned=(*panel.warned, *((f"{each.rule()}. ", *KEEP) for each in breaks)))
     rows = rows or panel.num_rows
     split = panel.slice(0, rows)

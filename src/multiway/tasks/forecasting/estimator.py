@@ -115,8 +115,8 @@ class Forecaster(Estimator):
             return self
         prepared = run.task.prepare(run.config, own) if run.prepared is None else run.prepared
         columns, roles = run.state.columns, run.config.roles
-        rows, told = join_rows([add_updates(run.config, own, columns), locate(X)], run.config.read, columns, roles)
-        for words in told:
+        rows, notes = join_rows([add_updates(run.config, own, columns), locate(X)], run.config.read, columns, roles)
+        for words in notes:
             warn(f"{source_name(X)}: {words}")
         alone = run.config.replace(data=None, updates=())
         self._take(take_in(dataclasses.replace(run, config=alone, prepared=prepared), rows))

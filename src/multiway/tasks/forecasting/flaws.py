@@ -182,11 +182,11 @@ def _note_series_steps(draft: Draft) -> list[int]:
     steps = {**slower, **({usual: others.tolist()} if usual is not None and usual not in slower else {})}
     if len(steps) < 2:
         return []
-    told = "; ".join(f"{step} of {list_some([draft.names[each] for each in own], 3)}" for step, own in steps.items())
+    listed = "; ".join(f"{step} of {list_some([draft.names[each] for each in own], 3)}" for step, own in steps.items())
     longest = max(steps, key=lambda step: step_of(step).length)
     fix = (*_fix_steps(longest), ", or choose series of one step (", CHOOSE, ").")
     severity: Severity = "error" if draft.options.missing == "error" else "warning"
-    draft.findings.add("steps", severity, f"series have different steps: {told}", fix)
+    draft.findings.add("steps", severity, f"series have different steps: {listed}", fix)
     return columns
 
 
@@ -281,8 +281,8 @@ def on_step(draft: Draft) -> Draft:
         masked = "mask" if options.missing == "error" else options.missing
         draft = dataclasses.replace(draft, options=options.replace(gaps="fill", missing=masked))
     whole = dataclasses.replace(draft, values=values.to_numpy(), times=grid[values.index], origin=origin)
-    is_begun = is_last or not np.isnan(whole.values[0]).all()
-    return whole if is_begun else whole.take(np.arange(1, len(whole.times)))
+    has_started = is_last or not np.isnan(whole.values[0]).all()
+    return whole if has_started else whole.take(np.arange(1, len(whole.times)))
 
 
 def _without_parts(

@@ -250,9 +250,9 @@ def look_ahead(run: Run, panel: Panel, use: str = "future", plan: Covariates | N
     """
     if lacking := absent_others(run, panel):
         shares = run.facts["selection"]["weights"]
-        told = list_some([f"{name} ({shares.get(name, 0):.0%} of the answer)" for name in lacking])
+        listed = list_some([f"{name} ({shares.get(name, 0):.0%} of the answer)" for name in lacking])
         raise DataError(
-            f"predict: there is no forecast of all {run.config.horizon} steps by {told} from the cutoff "
+            f"predict: there is no forecast of all {run.config.horizon} steps by {listed} from the cutoff "
             f"{panel.times[-1]}, the last row. Add it to the candidates, or let another model answer."
         )
     scaler, config, known = run.state.target_scaler, run.config, run.state.covariates

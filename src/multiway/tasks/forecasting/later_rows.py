@@ -27,7 +27,7 @@ class Joined(NamedTuple):
     """Rows of all sources, and what is left out of the later ones, a line each."""
 
     rows: pd.DataFrame
-    told: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 def join_rows(sources: Sequence[object], options: ReadOptions, columns: Columns, roles: Roles) -> Joined:
@@ -46,23 +46,23 @@ def join_rows(sources: Sequence[object], options: ReadOptions, columns: Columns,
         _align_columns(table, tables[0], name, columns, roles) for table, name in zip(tables, names, strict=True)
     ]
     rows, part = pd.concat(aligned, ignore_index=True), np.repeat(np.arange(len(tables)), list(map(len, tables)))
-    told, series = list[str](), None
+    notes, series = list[str](), None
     for table, name in zip(tables[1:], names[1:], strict=True):
         new = [each for each in table.columns if each not in tables[0].columns]
         if new and not columns.ids:  # a column of a wide table is a series
-            told.append(_words_on_new(new, name))
+            notes.append(_words_on_new(new, name))
     with contextlib.suppress(Unreadable):  # reading will say what is wrong
         series = labels_of(RawTable.whole(rows), columns.ids, Findings("")) if columns.ids else None
     if series is not None:
-        rows, part, series = _keep_known(rows, part, series, names, told)
+        rows, part, series = _keep_known(rows, part, series, names, notes)
         rows = _fill_static(rows, part, series[1], [name for name in roles.static if name in rows])
     codes = np.zeros(len(rows), np.int32) if series is None else series[1]
     others = {columns.time, *columns.ids, *roles.columns, roles.issued}
     cells = rows[[columns.value] if columns.value else [name for name in rows if name not in others]]
     valued = np.asarray((cells.notna() & ~cells.isin([*EMPTY_CELLS, *options.missing_marks])).any(axis=1))
-    rows = _after(rows, Parts(part, codes, valued), names, options, columns, told, has_issues=roles.issued is not None)
+    rows = _after(rows, Parts(part, codes, valued), names, options, columns, notes, has_issues=roles.issued is not None)
     rows.attrs[SOURCE] = " and ".join(dict.fromkeys(names))
-    return Joined(rows, tuple(told))
+    return Joined(rows, tuple(notes))
 
 
 def _align_columns(table: pd.DataFrame, first: pd.DataFrame, name: str, columns: Columns, roles: Roles) -> pd.DataFrame:
@@ -86,7 +86,7 @@ def _keep_known(
     part: NDArray[np.int64],
     series: tuple[list[str], NDArray[np.int32]],
     names: Sequence[str],
-    told: list[str],
+    notes: list[str],
 ) -> tuple[pd.DataFrame, NDArray[np.int64], tuple[list[str], NDArray[np.int32]]]:
     """The rows of series that the first part has."""
     labels, codes = series
@@ -98,7 +98,7 @@ def _keep_known(
             first = list_some(name for name, is_known in zip(labels, known, strict=True) if is_known)
             raise DataError(f"{names[place]}: none of the run's series {first} are in it; there are {list_some(new)}.")
         if new:
-            told.append(_words_on_new(new, names[place]))
+            notes.append(_words_on_new(new, names[place]))
     kept = known[codes]
     return rows[kept].reset_index(drop=True), part[kept], (labels, codes[kept])
 
@@ -130,7 +130,7 @@ def _after(
     names: Sequence[str],
     options: ReadOptions,
     columns: Columns,
-    told: list[str],
+    notes: list[str],
     *,
     has_issues: bool,
 ) -> pd.DataFrame:
@@ -153,7 +153,9 @@ def _after(
             if has_issues:
                 continue
             if early.any():
-                told.append(f"{early.sum():,} rows of {names[later]} up to {until} are in the run already and left out")
+                notes.append(
+                    f"{early.sum():,} rows of {names[later]} up to {until} are in the run already and left out"
+                )
             kept[places[early | (before & ~valued & keys.isin(keys[own & ~early]))]] = False
     return rows[kept].reset_index(drop=True)
 

@@ -240,40 +240,40 @@ def plan_epochs(config: ForecastConfig, prepared: PreparedPanel, spent: float) -
     assert config.budget is not None
     if os.environ.get("WORLD_SIZE", "1") != "1":
         raise ConfigError("budget: several processes would plan apart. Set training.epochs in its place.")
-    begun = time.monotonic() - spent
+    started = time.monotonic() - spent
     start = f"Budget of {config.budget:g} s: data and ridge took {spent:.1f} s"
     if not config.network:
-        return _plan_closed_forms(config, begun, spent, f"{start}; no network is trained")
+        return _plan_closed_forms(config, started, spent, f"{start}; no network is trained")
     pace = pace_of(config, prepared)
-    left = config.budget - (time.monotonic() - begun) - spent - pace.scoring
+    left = config.budget - (time.monotonic() - started) - spent - pace.scoring
     wanted = config.training.epochs_of(len(samples_of(prepared.windows["train"], config)))
     each = pace.epoch * (1 + prepared.refit_share) if config.retrains else pace.epoch
     epochs = min(int(SPARE * left / each), wanted)
     if epochs < 1:
-        told = f"{start}; no network is trained, as one epoch would take {each:.1f} s"
+        note = f"{start}; no network is trained, as one epoch would take {each:.1f} s"
         return _plan_closed_forms(
             config.replace(answer="auto" if config.answer == "network" else config.answer, **NO_NETWORK),
-            begun,
+            started,
             spent,
-            told,
+            note,
         )
     kept = config.replace(budget=None, training={**config.training.plain(), "epochs": epochs})
-    return kept.stop_at(begun + config.budget - spent - pace.scoring), (
+    return kept.stop_at(started + config.budget - spent - pace.scoring), (
         f"{start}, and what follows about as long; the network is trained for {epochs} of {wanted} epochs of "
         f"{each:.1f} s each{', with those of its refits' if config.retrains else ''}."
     )
 
 
-def _plan_closed_forms(config: ForecastConfig, begun: float, spent: float, told: str) -> tuple[ForecastConfig, str]:
+def _plan_closed_forms(config: ForecastConfig, started: float, spent: float, note: str) -> tuple[ForecastConfig, str]:
     """All closed forms where their time is there, else ridge and the naive forecasts."""
     assert config.budget is not None
     if config.answer != "auto":
-        return config.replace(budget=None), f"{told}; what follows takes about as long as data and ridge."
+        return config.replace(budget=None), f"{note}; what follows takes about as long as data and ridge."
     others = OTHERS * spent
-    if time.monotonic() - begun + others <= config.budget:
-        return config.replace(budget=None), f"{told}; all other closed forms take about {others:.0f} s."
-    told = f"{told}, nor any other closed form fitted, as all of them would take about {others:.0f} s."
-    return config.replace(budget=None, answer="ridge"), told
+    if time.monotonic() - started + others <= config.budget:
+        return config.replace(budget=None), f"{note}; all other closed forms take about {others:.0f} s."
+    note = f"{note}, nor any other closed form fitted, as all of them would take about {others:.0f} s."
+    return config.replace(budget=None, answer="ridge"), note
 
 
 def pace_of(config: ForecastConfig, prepared: PreparedPanel) -> Pace:

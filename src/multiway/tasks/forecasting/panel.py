@@ -172,18 +172,18 @@ def words_on_ended(panel: Panel, names: Sequence[str], steps: int, lookback: int
     ended = [name for name in names if rows[name] >= steps]
     late = [name for name in names if 0 < rows[name] < steps]
     short = [name for name in late if panel.num_rows - rows[name] < lookback]
-    told = []
+    lines = []
     if ended:
         are, went = ("is", "it") if len(ended) == 1 else ("are", "they")
-        told.append(
+        lines.append(
             f"{list_some(ended)}: no value in the last {steps:,} steps, and {are} forecast as if {went} went on"
         )
     if late:
         most, ends = max(rows[name] for name in late), "ends" if len(late) == 1 else "end"
         last = f"{'' if len(late) == 1 else 'up to '}{most:,} step{'' if most == 1 else 's'}"
         but = f", but for {list_some(short)}: fewer than {lookback:,} rows come before" if short else ""
-        told.append(f"{list_some(late)} {ends} {last} before the last row, and these steps are forecast first{but}")
-    return tuple(told)
+        lines.append(f"{list_some(late)} {ends} {last} before the last row, and these steps are forecast first{but}")
+    return tuple(lines)
 
 
 def targets_last(panel: Panel, targets: Sequence[str]) -> Panel:

@@ -47,8 +47,8 @@ def read_plan(run: Run, panel: Panel, source: object, *, far: bool = False) -> C
         _warn_of_reach(plan or seen.ahead(run.config.lookback, run.config.horizon), panel)
     parts = [(seen, panel.source, "the last rows"), *([] if plan is None else [(plan, _name(source), "the plan")])]
     for covariates, name, word in parts:
-        told = hold_to_training(learnt.far(covariates, word), name, is_allowed=far)
-        for words in (*told, *new_words(covariates, learnt)):
+        notes = hold_to_training(learnt.far(covariates, word), name, is_allowed=far)
+        for words in (*notes, *new_words(covariates, learnt)):
             warn(f"{name}: {words}.")
     return plan
 

@@ -120,8 +120,8 @@ def on_times_of_all(panel: Panel, share: Share, options: ReadOptions) -> Panel:
     """The series of this process at the times of all; where they have none they have not begun, or have ended."""
     if not panel.times.is_unique:
         raise DataError(f"{panel.source}: times repeat within a series, which one process alone can read.")
-    told = [str(each.decode()) for each in everywhere(str(panel.frequency or "").encode())]
-    steps = sorted({*told} - {""})
+    frequencies = [str(each.decode()) for each in everywhere(str(panel.frequency or "").encode())]
+    steps = sorted({*frequencies} - {""})
     if len(steps) > 1:
         raise DataError(f"{panel.source}: some series have steps of {steps[0]}, others of {steps[1]}. Resample them.")
     times, frequency = panel.times, steps[0] if steps else None

@@ -105,7 +105,7 @@ def settle_run(config: ForecastConfig, prepared: PreparedPanel, spent: float, *,
     found: dict[str, Any] = {name: getattr(prepared.windows["train"], name) for name in ("lookback", "horizon")}
     changes = {name: steps for name, steps in found.items() if steps != getattr(config, name)}
     longer = changes.get("lookback", 0) > config.lookback
-    told = (
+    notes = (
         (f"the look-back is {changes['lookback']} rows, with which ridge errs least on validation",) if longer else ()
     )
     if shorter := {name: steps for name, steps in changes.items() if steps < getattr(config, name)}:
@@ -124,9 +124,9 @@ def settle_run(config: ForecastConfig, prepared: PreparedPanel, spent: float, *,
     once = {} if find_published_split(config.split.protocol) is None else {"refit": "none"}
     config = config.replace(network=config.trains_network(state.windows), training=training, **once)
     if config.budget is None:
-        return Settled(config, state, told if panel.share is None else (*told, words_on_shares(panel.share)))
+        return Settled(config, state, notes if panel.share is None else (*notes, words_on_shares(panel.share)))
     planned, plan = plan_epochs(config, prepared, spent)
-    return Settled(planned, encode.learn_state(planned, prepared), (*told, plan))
+    return Settled(planned, encode.learn_state(planned, prepared), (*notes, plan))
 
 
 def build_model(config: ForecastConfig, state: ForecastState, name: str) -> nn.Module:
@@ -198,10 +198,10 @@ def words_on_others(run: Run, prepared: PreparedPanel) -> list[str]:
         return []
     count, compared = len(where_others(prepared.windows["test"])), run.facts["selection"]["windows"]
     scored = f"all scores are of the {count:,} test windows at these"
-    told = [f"{list_some(names)}: compared with ours on the {compared:,} windows at their cutoffs; {scored}"]
+    notes = [f"{list_some(names)}: compared with ours on the {compared:,} windows at their cutoffs; {scored}"]
     if lacking := absent_others(run, panel):
-        told.append(f"no forecast is stored, as {list_some(lacking)} has none from {panel.times[-1]}")
-    return told
+        notes.append(f"no forecast is stored, as {list_some(lacking)} has none from {panel.times[-1]}")
+    return notes
 
 
 def join_processes(run: Run) -> None:
@@ -392,13 +392,13 @@ def answer_data(run: Run, data: str | None, out: Path | None, options: Row) -> A
     """The steps after the end of a file."""
     check_target(out)
     panel = _panel(run, data)
-    told = run.check_far(panel, panel.source, far=(far := bool(options.get("far"))))
-    told = (*told, *words_on_ended(panel, run.state.targets, run.config.horizon, run.config.lookback))
+    notes = run.check_far(panel, panel.source, far=(far := bool(options.get("far"))))
+    notes = (*notes, *words_on_ended(panel, run.state.targets, run.config.horizon, run.config.lookback))
     columns = run.state.columns
-    told += words_on_units({columns.value or name: columns.sign_of(name) for name in run.state.targets})
+    notes += words_on_units({columns.value or name: columns.sign_of(name) for name in run.state.targets})
     plan = read_plan(run, panel, options.get("future_data"), far=far)
     frame = forecast_table(run, panel, plan, **{name: each for name, each in options.items() if name in OF_TABLE})
-    return write_answer(frame, out, told if _is_own(run) or not run.config.levels else (*told, NO_BANDS))
+    return write_answer(frame, out, notes if _is_own(run) or not run.config.levels else (*notes, NO_BANDS))
 
 
 def backtest_run(run: Run, data: str | None, out: Path | None, options: Row) -> Answer:
@@ -420,11 +420,11 @@ def find_anomalies(run: Run, data: str | None, out: Path | None, options: Row) -
     table = score_values(run, _panel(run, data), level)
     outside = table[table["score"] > 1].sort_values("score", ascending=False).reset_index(drop=True)
     fitted = table["fitted"].sum()
-    told = f"{len(outside):,} of {len(table):,} values lie outside the {level:g} % band of the step before."
+    line = f"{len(outside):,} of {len(table):,} values lie outside the {level:g} % band of the step before."
     seen = f"{fitted:,} of them are of the rows that the forecasts were fitted on, and lie nearer to them."
     if out is not None:
         write_table(table, out)
-    return Answer(frame=outside, files=() if out is None else (out,), notes=[told, *([seen] if fitted else [])])
+    return Answer(frame=outside, files=() if out is None else (out,), notes=[line, *([seen] if fitted else [])])
 
 
 def _panel(run: Run, data: str | None) -> Panel:

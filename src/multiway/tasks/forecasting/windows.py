@@ -149,9 +149,9 @@ class Windows:
         if self.observed is not None:
             batch |= self._copies("_observed", self.observed, index)
         if self.since is not None:
-            begun = self.since <= (batch["start"] + self.lookback)[:, None, None]
+            started = self.since <= (batch["start"] + self.lookback)[:, None, None]
             for name, cells in batch.items():
-                batch[name] = cells * begun[..., -cells.shape[-1] :] if name != "start" else cells
+                batch[name] = cells * started[..., -cells.shape[-1] :] if name != "start" else cells
         if self.covariates is not None:
             own = self.covariates.of_windows(index, self.lookback, self.horizon)
             batch |= {"known": own.known, "seen": own.seen, "clock": own.clock}

@@ -278,8 +278,8 @@ def check_together(names: Sequence[str], forms: Sequence[tuple[object, ...]], fi
     other = next((place for place, form in enumerate(forms) if form != forms[0]), 0)
     if other:
         rule = "variables that are forecast together have the same axes and units"
-        told = ", ".join(f"'{quote(names[at])}' {' '.join(map(str, forms[at]))}" for at in (0, other))
-        raise findings.fatal("target", f"{rule}. Got {told}", "Forecast each in a run of its own.")
+        listed = ", ".join(f"'{quote(names[at])}' {' '.join(map(str, forms[at]))}" for at in (0, other))
+        raise findings.fatal("target", f"{rule}. Got {listed}", "Forecast each in a run of its own.")
 
 
 def choose_targets(

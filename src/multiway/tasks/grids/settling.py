@@ -45,17 +45,17 @@ def settle_network(
         return Settled(config, state)
     floors = GridFloors(config.replace(model={"name": NONE}), state)
     samples = samples_of(learn_start(floors, prepared), prepared)
-    begun = clock()
+    started = clock()
     if name == AUTO and given <= GridForecasterConfig.model_fields.keys():
-        config, told = race(config, state, samples, budget, progress=progress, clock=clock)
-        notes.append(told)
+        config, note = race(config, state, samples, budget, progress=progress, clock=clock)
+        notes.append(note)
     epoch, wanted = time_epoch(config, state, samples, clock), config.training.epochs_of(len(samples.training))
-    left = max(budget - (clock() - begun), 0.0)  # the race may take longer than it was meant to
+    left = max(budget - (clock() - started), 0.0)  # the race may take longer than it was meant to
     epochs = min(wanted, int(SPARE * left / epoch))
-    told = f"The budget of the network is {budget:g} s, and an epoch takes {epoch:.2g} s"
+    note = f"The budget of the network is {budget:g} s, and an epoch takes {epoch:.2g} s"
     if not epochs:
-        return Settled(config.replace(model={"name": NONE}, budget=None), state, (f"{told}: none is trained.",))
-    notes += [f"{told}: {epochs} of {wanted} are trained."] if epochs < wanted else []
+        return Settled(config.replace(model={"name": NONE}, budget=None), state, (f"{note}: none is trained.",))
+    notes += [f"{note}: {epochs} of {wanted} are trained."] if epochs < wanted else []
     return Settled(config.replace(budget=None, training={**config.training.plain(), "epochs": epochs}), state, notes)
 
 
@@ -102,8 +102,8 @@ def time_epoch(config: GridConfig, state: GridState, samples: Samples, clock: Cl
     network, size = build_network(config, state), min(config.training.batch_size, len(training))
     assert network is not None
     for _ in range(2):
-        begun = clock()
+        started = clock()
         total, count = weigh_error(network, training.gather(torch.arange(size)))
         (total / count).backward()
-        seconds = clock() - begun
+        seconds = clock() - started
     return seconds / size * (len(training) + len(validation) / 2)

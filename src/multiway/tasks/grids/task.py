@@ -201,13 +201,13 @@ def answer_grid(run: Run, data: str | None, out: Path | None, options: Plain) ->
     source = TASK.locate(data) if data else data_of(run)
     files.add_input(source)
     prepared = prepare_grid(run.config, source, run.state)
-    told = run.check_far(prepared, prepared.source, far=bool(options.get("far")))
+    far_notes = run.check_far(prepared, prepared.source, far=bool(options.get("far")))
     levels: tuple[float, ...] = options.get("levels") or ()
     whole = run.state.spread(forecast_fields(run, prepared, levels))
     times = prepared.cube.times.later(run.state.step, run.config.horizon)
     write_fields(prepared.cube, whole, times, out, quantiles_of(levels) if levels else ())
     words = times.words()
-    return Answer(files=(out,), notes=(*told, f"{len(words)} fields from {words[0]} to {words[-1]}:"))
+    return Answer(files=(out,), notes=(*far_notes, f"{len(words)} fields from {words[0]} to {words[-1]}:"))
 
 
 def backtest_grid(run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:

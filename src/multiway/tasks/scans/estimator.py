@@ -126,8 +126,8 @@ class VolumeRegressor(VolumeEstimator, Regressor):
 
     def predict(self, X: object, model: str | None = None, *, far: bool = False) -> NDArray[np.float64]:
         """Number of each case, in the units of the target; by the answer, or a model of the run."""
-        frame, told = predict_cases(self._run().with_answer(model), self._later(X), far=far)
-        tell_far(told)
+        frame, notes = predict_cases(self._run().with_answer(model), self._later(X), far=far)
+        tell_far(notes)
         return frame["predicted"].to_numpy(np.float64)
 
     def score(self, X: object, y: object = None) -> float:
@@ -151,8 +151,8 @@ class VolumeClassifier(VolumeEstimator, Classifier):
     def predict_proba(self, X: object, model: str | None = None, *, far: bool = False) -> NDArray[np.float64]:
         """Probabilities `(cases, classes)`, in the order of `classes_`; by the answer, or a model of the run."""
         run = self._run().with_answer(model)
-        frame, told = predict_cases(run, self._later(X), far=far)
-        tell_far(told)
+        frame, notes = predict_cases(run, self._later(X), far=far)
+        tell_far(notes)
         return frame[[f"p_{name}" for name in run.state.classes]].to_numpy(np.float64)
 
     def predict_sets(
@@ -204,13 +204,13 @@ class Segmenter(ScanEstimator):
         """
         run, is_path = self._run().with_answer(model), isinstance(X, str | Path)
         if is_path and is_scene(locate(X)):
-            mask, told = predict_mask(run, read_scene(locate(X), run.config.read.max_bytes).image, far=far)
-            tell_far(told)
+            mask, notes = predict_mask(run, read_scene(locate(X), run.config.read.max_bytes).image, far=far)
+            tell_far(notes)
             return mask
         cases = self._later(X)
         warn_of_other_voxels(cases, run.state.spacings)
         answers = [predict_mask(run, cases.inputs.read(row), far=far) for row in range(len(cases))]
-        tell_far(words for _, told in answers for words in told)
+        tell_far(words for _, notes in answers for words in notes)
         masks = [mask for mask, _ in answers]
         return masks if is_path else np.stack(masks)
 

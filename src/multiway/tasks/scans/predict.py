@@ -73,12 +73,12 @@ def predict_classes(run: Run, data: str | None, out: Path | None, options: Plain
     cases = read_cases(path, run.config.read, opened=False, labelled=False)
     flags = {name: bool(options.get(name, False)) for name in ("keep_going", "progress", "far")}
     with contextlib.nullcontext() if maps is None else files.atomic_folder(maps, replace=True) as made:
-        frame, told = predict_cases(run, cases, maps=made, **flags)
-    more = len(told) - MAX_LISTED
+        frame, lines = predict_cases(run, cases, maps=made, **flags)
+    more = len(lines) - MAX_LISTED
     notes = [] if maps is None else [f"maps written to {maps}"]
     if run.state.kind == "classes":
         notes += few_note(limits_of(run.tables, run.answer.name, run.state.classes), run.state.classes)
-    notes += [*told[:MAX_LISTED], *([f"and {more} more of them"] if more > 0 else [])]
+    notes += [*lines[:MAX_LISTED], *([f"and {more} more of them"] if more > 0 else [])]
     return write_answer(frame, out, notes)
 
 
@@ -100,13 +100,13 @@ def predict_cases(
 
     def predict(index: int) -> Outputs:
         volume = cases.inputs.prepare(index)
-        told.extend(f"{volume.source}: {words}" for words in run.check_far(volume, volume.source, far=far))
+        lines.extend(f"{volume.source}: {words}" for words in run.check_far(volume, volume.source, far=far))
         outputs = {name: output_of(run, model, volume)[None] for name, model in members.items()}
         if maps is not None:
             write_maps(maps, explain_case(run, cases, index, deletion=False), cases.inputs, index)
         return np.asarray(mix_answer(run, outputs)[0])
 
-    told: list[str] = []
+    lines: list[str] = []
     members = {name: run.for_prediction.models[name] for name in run.answer.shares}
     with contextlib.ExitStack() as moved:
         for model in members.values():
@@ -120,7 +120,7 @@ def predict_cases(
     frame = pd.DataFrame({name: [column[row] for row in answers] for name, column in cases.names.items()})
     if run.state.kind != "classes":
         said = answer_frame(outputs, classes, several=run.state.several)
-        return pd.concat([frame, said], axis=1), told + failed
+        return pd.concat([frame, said], axis=1), lines + failed
     names, threshold = class_values(classes), thresholds_of(run.calibration, [run.answer.name])[run.answer.name]
     frame["predicted"] = names[predicted_classes(outputs)]
     if threshold is not None:
@@ -128,7 +128,7 @@ def predict_cases(
     frame = pd.concat([frame, probability_frame(outputs, classes)], axis=1)
     inside = class_sets(outputs, limits_of(run.tables, run.answer.name, classes))
     frame["set"] = [" | ".join(itertools.compress(classes, row)) for row in inside]
-    return frame, told + failed
+    return frame, lines + failed
 
 
 def predict_masks(run: Run, data: str | None, out: Path | None, flags: Plain) -> Answer:
@@ -146,14 +146,14 @@ def predict_masks(run: Run, data: str | None, out: Path | None, flags: Plain) ->
         raise ConfigError(
             "predict: a segmentation run needs images (", Fix("data", like="IMAGES"), ") and a folder (", OUT, ")."
         )
-    source, options, told = run.task.locate(data), run.config.read, list[str]()
+    source, options, lines = run.task.locate(data), run.config.read, list[str]()
     spacings, objects = dict[str, tuple[float, ...] | None](), list[Path]()
 
     def predict(index: int) -> Row:
         volume, name, file = cases.inputs.read(index), cases.names["case"][index], cases.inputs.file(index)
         spacings[name] = cases.inputs.spacing(index)
         mask, words = predict_mask(run, volume, far=far)
-        told.extend(words)
+        lines.extend(words)
         if flags.get("dicom_seg"):
             objects.append(_write_object(run, made, name, mask, file))
         return _write_mask(run, made, name, mask, volume)
@@ -167,20 +167,20 @@ def predict_masks(run: Run, data: str | None, out: Path | None, flags: Plain) ->
                 read_cases(run.task.locate(run.config.data), options, opened=False, labelled=False)
     with files.atomic_folder(out, replace=True) as made:
         if is_scene(source):
-            mask, told = predict_mask(run, image, far=far)
+            mask, lines = predict_mask(run, image, far=far)
             rows = [_write_mask(run, made, Path(source).stem, mask, image)]
         else:
             answers, failed = answer_cases(len(cases), predict, keep_going=keep_going, progress=progress)
             warn_of_spacings(spacings, run.state.spacings)
-            rows, told = list(answers.values()), told + failed
+            rows, lines = list(answers.values()), lines + failed
         frame = pd.DataFrame(rows)
         if rows:
             write_table(frame, made / TABLE)
     if not rows:
-        return Answer(frame=frame, files=[out], notes=["no mask was written", *told])
+        return Answer(frame=frame, files=[out], notes=["no mask was written", *lines])
     counted = "1 mask" if is_scene(source) else f"{len(rows)} masks"
     paths = [*(made / row["file"] for row in rows), made / TABLE, *objects]
-    notes = [f"{counted} and {TABLE} written to {out}", *told]
+    notes = [f"{counted} and {TABLE} written to {out}", *lines]
     return Answer(frame=frame, files=paths, notes=notes).within(out)
 
 
@@ -221,10 +221,10 @@ def predict_mask(run: Run, image: Volume, *, far: bool = False) -> tuple[Array, 
             f"{image.source}: the run segments images of {state.num_modes} axes and {state.channels} channels. Got "
             f"{num_modes} axes and {seen.channels} channels. Give images like those of the training."
         )
-    told = [f"{image.source}: {words}" for words in run.check_far(seen, image.source, far=far)]
+    lines = [f"{image.source}: {words}" for words in run.check_far(seen, image.source, far=far)]
     classes = predictor_of(run, run.answer.name)(seen.values)
     if num_modes == 3:
         classes = to_file(classes, image.header, options, image.source, nearest=True)
     values = np.array(state.values)
     small = np.int16 if abs(values).max() < 2**15 else np.int32
-    return values.astype(np.uint8 if 0 <= values.min() and values.max() <= 255 else small)[classes], told
+    return values.astype(np.uint8 if 0 <= values.min() and values.max() <= 255 else small)[classes], lines

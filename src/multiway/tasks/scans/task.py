@@ -142,10 +142,10 @@ def audit_classes(config: VolumeConfig, run: Run | None = None) -> AuditReport:
         scale = (prepared.state if run is None else run.state).scale
         cases, splits, volumes = prepared.raw, prepared.splits, prepared.raw.inputs.volumes
     images = ScanImages(cases, splits, "volume")
-    names, told, target = target_in_words(cases)
+    names, labels_of_cases, target = target_in_words(cases)
     for values, name in zip(volumes, names, strict=True):
         images.add(values, name)
-    return images.report(scale, cases.inputs.options, told, target)
+    return images.report(scale, cases.inputs.options, labels_of_cases, target)
 
 
 def target_in_words(cases: Cases) -> tuple[list[str], list[str], str]:

@@ -84,9 +84,9 @@ def choose_baselines(
             raise ConfigError(f"baselines of {what} are {', '.join(known)}. Got {name}. Leave it out.")
     settled = settle_usual(TASK.candidates, config, prepared, spent)
     free = [name for name in known if not every[name].keeps_signs]
-    told = f"The answer rises or falls as the settings say, which {', '.join(free)} and the network cannot promise: "
-    told += "none of them answers, and the network is scored for comparison."
-    return settled if config.signs(()) is None else settled._replace(notes=(*settled.notes, told))
+    note = f"The answer rises or falls as the settings say, which {', '.join(free)} and the network cannot promise: "
+    note += "none of them answers, and the network is scored for comparison."
+    return settled if config.signs(()) is None else settled._replace(notes=(*settled.notes, note))
 
 
 def check_signs(config: TabularConfig, prepared: Prepared[Cells, TableState]) -> None:
