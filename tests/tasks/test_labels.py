@@ -126,6 +126,16 @@ def test_the_loss_is_torchs_of_every_label():
     torch.testing.assert_close(total / count, F.binary_cross_entropy_with_logits(model(x), smooth, pos_weight=weight))
 
 
+def test_a_label_that_no_training_case_has_leaves_the_balanced_loss_finite():
+    target = torch.tensor([[1, 0], [0, 0], [1, 0], [0, 0]])
+    model, x = torch.nn.Linear(5, 2), torch.randn(4, 5, generator=torch.Generator().manual_seed(0))
+    loss = TargetLoss(TrainingConfig(loss="cross_entropy", class_weights="balanced"), ("a", "b"), target.numpy())
+    total, count = loss(model.train(), {"inputs": x, "target": target})
+    weight = torch.tensor([1.0, 3.0])  # as if one of the four had it
+    expected = F.binary_cross_entropy_with_logits(model(x), target.float(), pos_weight=weight)
+    torch.testing.assert_close(total / count, expected)
+
+
 def test_texts_are_scored_and_predicted_by_label(run, tmp_path):
     table = run.tables["predictions"]
     assert {"majority", "tfidf", "vectors", "network"} <= set(table["model"])

@@ -97,24 +97,24 @@ def check_pairs(question: Question) -> Iterator[Verdict]:
     codes = {name: bin_column(column) for name, column in numbers.items()}
     codes |= {name: pd.factorize(column)[0].astype(np.float64) for name, column in words.items()}
     alone = {name: ProbeErrors.of_codes(column, labels, parts).gain for name, column in codes.items()}
-    found = list[tuple[str, str, str, Floats, bool]]()
+    hits = list[tuple[str, str, str, Floats, bool]]()
     pairs = pairs_of_columns(numbers, cells.dates), within_levels(numbers, levels_of(codes | numbers, labels))
     for one, other, what, values in itertools.chain(*pairs):
         is_new = max(alone[one], alone[other]) < OF_TIME
         if is_new and _tells_all(ProbeErrors.of_column(values, labels, parts)):
-            found.append((one, other, what, values, False))
+            hits.append((one, other, what, values, False))
         elif is_new and what.startswith("the difference") and _are_equal_by_class(values, question):
-            found.append((one, other, f"where {one} equals {other}", values == 0, True))
+            hits.append((one, other, f"where {one} equals {other}", values == 0, True))
     for one, other in itertools.combinations(codes, 2):
         both, count = codes[one] * (codes[other].max() + 1) + codes[other], (codes[one].max() + 1) * codes[other].max()
         is_new = max(alone[one], alone[other]) < OF_TIME and count <= MOST_CELLS
         if is_new and _tells_all(ProbeErrors.of_codes(both, labels, parts)):
-            found.append((one, other, f"{one} and {other}", both, True))
-    for one, other, what, values, is_code in found[:3]:
+            hits.append((one, other, f"{one} and {other}", both, True))
+    for one, other, what, values, is_code in hits[:3]:
         rule = f"{quote(what)} tells the class without exception, and neither of them alone"
         rule += question.worth(values, [one, other], is_code=is_code)
         yield finding("pairs", "error", rule, ("Leave one out (", LEAVE, "), or both."))
-    if not found:
+    if not hits:
         yield "no two columns tell the class together"
 
 
@@ -145,44 +145,44 @@ def bin_column(column: Floats) -> Floats:
 
 def check_names(question: Question) -> Iterator[Verdict]:
     """Whether rows of nearly the same cell share the target though cells around do not: the column names persons."""
-    cells, question, found = question.cells, question._replace(parts=question.parts[-1:]), list[str]()
+    cells, question, hits = question.cells, question._replace(parts=question.parts[-1:]), list[str]()
     wide = max(len(question.parts[-1][0]) // WIDE, 10)
     for name, column in zip(cells.of_numbers, cells.numbers.T, strict=True):
         column = np.where(np.isfinite(column), column, -1e300)
         if len(np.unique(column)) >= FEWEST_NAMES:
             near = question.gain_near(column, 1)
             if near > NAMED and question.gain_near(column, wide) < near - SMOOTH:
-                found.append(name)
-    for name in found:
+                hits.append(name)
+    for name in hits:
         rule = (
             f"column {quote(name)} names what rows belong to, such as a person: rows of the same cell share the target"
         )
         fix: Message = ("Keep such rows in one split (", GROUP, "), and leave the column out (", LEAVE, ").")
         column = cells.numbers[:, cells.of_numbers.index(name)]
         yield finding("names", "error", f"{rule}, and rows around do not{question.worth(column, [name])}", fix)
-    if not found:
+    if not hits:
         yield "no column names what rows belong to"
 
 
 def check_ranks(question: Question) -> Iterator[Verdict]:
     """Whether a column is a rank or a class of a target of numbers, over all rows or within levels of another one."""
-    cells, target, found = question.cells, question.target, dict[str, tuple[str, Floats]]()
+    cells, target, hits = question.cells, question.target, dict[str, tuple[str, Floats]]()
     levels = {name: pd.factorize(column)[0] for name, column in zip(cells.of_words, cells.words.T, strict=True)}
     numbers = {name: pd.factorize(column)[0] for name, column in zip(cells.of_numbers, cells.numbers.T, strict=True)}
     levels |= levels_of(numbers, target)
     for name, column in zip(cells.of_numbers, cells.numbers.T, strict=True):
         if is_cut(column, target):
-            found[name] = CUT, column
+            hits[name] = CUT, column
         for level, codes in levels.items():
-            if name not in found and _is_rank_within(column, target, codes):
-                found[name] = f"is a rank of the target within each {quote(level)}", bin_column(column) + BINS * codes
+            if name not in hits and _is_rank_within(column, target, codes):
+                hits[name] = f"is a rank of the target within each {quote(level)}", bin_column(column) + BINS * codes
     for level, codes in levels.items():
         if is_cut(_by_mean(codes, target), target):
-            found[level] = CUT, codes.astype(np.float64)
-    for name, (said, values) in found.items():
+            hits[level] = CUT, codes.astype(np.float64)
+    for name, (said, values) in hits.items():
         worth = question.worth(values, [name], is_code=True)
         yield finding("rank", "error", f"column {quote(name)} {said}{worth}", DROP)
-    if not found:
+    if not hits:
         yield "no column is a rank of the target"
 
 
@@ -234,7 +234,7 @@ def check_neighbours(
 
 def check_filled(numbers: Mapping[str, Floats], labels: Ints) -> Iterator[Verdict]:
     """Whether gaps of a column were filled with the mean of the row's own class, or it was cut by class at its ends."""
-    found = dict[str, str]()
+    hits = dict[str, str]()
     for name, column in numbers.items():
         values, count = np.unique(column[np.isfinite(column)], return_counts=True)
         often = values[count >= max(FEWEST_FILLED, 0.02 * len(column))]
@@ -254,11 +254,9 @@ def check_filled(numbers: Mapping[str, Floats], labels: Ints) -> Iterator[Verdic
                 is_cut_off = is_cut_off or bool(is_end)
         if len(filled) > 1:
             filling = f"gaps of column {quote(name)} are filled with the mean of each class, so the filling"
-            found[name] = (
-                f"column {quote(name)} is cut at the ends of each class, so its end" if is_cut_off else filling
-            )
-    for said in found.values():
+            hits[name] = f"column {quote(name)} is cut at the ends of each class, so its end" if is_cut_off else filling
+    for said in hits.values():
         fix = "Fill gaps, and cut ends, by what training rows of all classes say."
         yield finding("filled", "error", f"{said} tells the class", fix)
-    if not found:
+    if not hits:
         yield "no gap is filled by the class"

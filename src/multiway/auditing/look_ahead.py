@@ -375,9 +375,9 @@ def is_total(one: Floats, other: Floats) -> bool:
     if count < FEWEST_PERIODS or len(one) / count < SHORTEST:
         return False
     rows = pd.DataFrame({"one": one, "other": other}).groupby(period)
-    size, known, examples = rows.size(), rows["other"].count(), rows["one"].first()
+    size, known, values = rows.size(), rows["other"].count(), rows["one"].first()
     whole = ((size == size.median()) & (known == size)).to_numpy()
-    if whole.sum() < FEWEST_PERIODS or examples[whole].std() == 0:
+    if whole.sum() < FEWEST_PERIODS or values[whole].std() == 0:
         return False
     made = (rows["other"].agg(way)[whole] for way in ("mean", "max", "min"))
-    return any(each.std() > 0 and abs(examples[whole].corr(each)) > SAME for each in made)
+    return any(each.std() > 0 and abs(values[whole].corr(each)) > SAME for each in made)

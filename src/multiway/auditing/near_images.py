@@ -142,10 +142,8 @@ class Details:
             for split, rows in held.items()
             for pair in search(kind, rows, digests, ALIKE)
         }
-        examples = [
-            (split, names[row], names[other], value) for (split, _), (row, other, value) in sorted(pairs.items())
-        ]
-        return near_verdict(examples, sum(map(len, held.values())), "images")
+        hits = [(split, names[row], names[other], value) for (split, _), (row, other, value) in sorted(pairs.items())]
+        return near_verdict(hits, sum(map(len, held.values())), "images")
 
 
 class _Images:

@@ -68,17 +68,14 @@ def check_codes(
     seen, later = ({name: column[rows] for name, column in codes.items()} for rows in (train, test))
     truth, classes = prepared.raw.truth, prepared.raw.classes or ()
 
-    def check_labels(labels: NDArray[np.int64], target: str) -> Verdict | None:
+    def ask(labels: NDArray[np.int64], target: str) -> Verdict | None:
         held = " and ".join(judged)
         return check_lookup(
             seen, labels[train], later, labels[test], what=what, target=target, held=held, draws=200, least=least
         )
 
     alone = [(truth == place, quote(name)) for place, name in enumerate(classes)] if each and len(classes) > 2 else []
-    every = [
-        check_labels(truth, target),
-        *(check_labels(is_one.astype(np.int64), f"class {name}") for is_one, name in alone),
-    ]
+    every = [ask(truth, target), *(ask(is_one.astype(np.int64), f"class {name}") for is_one, name in alone)]
     return next((one for one in every if isinstance(one, Finding) and one.severity == "error"), every[0])
 
 
@@ -122,8 +119,8 @@ def _verdicts(prepared: Prepared[Values, Any], used: Scaler | None) -> Iterator[
     parts = split_halves(prepared.rows("train"), rest, series.truth, groups)
     clocks = clocks_of(series.inputs)
     if len(np.unique(clocks)) > 1:
-        check_labels = {"where a variate stands that counts steps": clocks}
-        yield check_codes(prepared, check_labels, "the clock of a series", each=True, least=TELLING)
+        codes = {"where a variate stands that counts steps": clocks}
+        yield check_codes(prepared, codes, "the clock of a series", each=True, least=TELLING)
     forms = {name: codes for name, codes in forms_of(series.inputs).items() if len(np.unique(codes)) > 1}
     if forms:
         yield check_codes(prepared, forms, "how a series was stored", each=True)

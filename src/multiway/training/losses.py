@@ -222,7 +222,9 @@ class TargetLoss:
 
     def __init__(self, training: TrainingConfig, names: Sequence[str] | None, labels: NDArray[Any]) -> None:
         self.training, self.has_several = training, labels.ndim == 2
-        self.rates = torch.from_numpy(labels.mean(0)).float() if self.has_several else None
+        self.rates: Tensor | None = None
+        if self.has_several:  # a label that no training case has counts as one that one case has
+            self.rates = torch.from_numpy(np.maximum(labels.mean(0), 1 / len(labels))).float()
         weights = None if names is None or self.has_several else class_weights(labels, len(names), training)
         self.of_classes = None if names is None else ClassLoss(weights, training.label_smoothing)
 

@@ -69,10 +69,8 @@ def _check_shingles(name: str, texts: Sequence[str], train: Rows, rows: Rows) ->
     if share <= SHARED:
         return said
     worst = rows[np.argsort(-shares)[:3]]
-    examples = [f"{shares[rows == row][0]:.0%} of '{quote(texts[row], 60)}'" for row in worst]
-    return finding(
-        "near", "error", said, "Keep each text in one split, with all its versions.", examples, len(examples)
-    )
+    cases = [f"{shares[rows == row][0]:.0%} of '{quote(texts[row], 60)}'" for row in worst]
+    return finding("near", "error", said, "Keep each text in one split, with all its versions.", cases, len(cases))
 
 
 def share_in(texts: Sequence[str], train: Rows, rows: Rows) -> tuple[NDArray[np.float64], float]:

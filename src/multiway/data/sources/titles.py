@@ -173,10 +173,8 @@ def is_data(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     steps = {round(b - a, 9) for a, b in itertools.pairwise(numbers)}
     if not columns or NAMES & {*map(str.lower, names)} or (len(numbers) > 2 and len(steps) == 1 and steps.pop() > 0):
         return False
-    mostly_filled = [
-        pair for pair in zip(names, columns, strict=True) if pair[1].count("") <= MOSTLY_EMPTY * len(below)
-    ]
-    verdicts = [*itertools.starmap(_is_cell, mostly_filled[:COLUMNS])]
+    dense = [pair for pair in zip(names, columns, strict=True) if pair[1].count("") <= MOSTLY_EMPTY * len(below)]
+    verdicts = [*itertools.starmap(_is_cell, dense[:COLUMNS])]
     return False not in verdicts and 2 * verdicts.count(True) >= len(verdicts)
 
 
