@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-MOST_BYTES = 1_600_000
+MOST_BYTES = 1_650_000
 """Of a wheel."""
 KERNELS = Path("src", "multiway", "kernels")
 COMPILER = """#!/bin/sh

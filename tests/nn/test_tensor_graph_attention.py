@@ -5,7 +5,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from multiway import nn, ops
-from multiway.errors import ConfigError, ShapeError
+from multiway.errors import ConfigError, DtypeError, ShapeError
 from tolerances import LONG32, ROUNDING32, SUMS32, TOLERANCES, assert_same
 
 FORMS = [("paper", False), ("paper", True), ("normalised", False), ("normalised", True)]  # preset, causal
@@ -278,12 +278,12 @@ def test_keys_learn_at_every_offset(offset):
         (lambda: nn.TensorGraphAttention(8, tt_ranks=(2, 2, 2)), "Got tt_ranks=(2, 2, 2)"),
         (lambda: make_layer()(tokens(2, 7)[..., :4]), "x must be (..., length, 6), any leading axes. Got (2, 7, 4)"),
         (lambda: make_layer()(tokens(2, 7).unflatten(-1, (2, 3))), "Got (2, 7, 2, 3); flatten a tensorised embedding."),
-        (lambda: make_layer()(tokens(2, 7), valid=torch.ones(2, 6) > 0), "boolean and (2, 7), batch first, True for"),
-        (lambda: make_layer()(tokens(2, 7), valid=torch.ones(2, 7)), "Got (2, 7) of torch.float32."),
+        (lambda: make_layer()(tokens(2, 7), valid=torch.ones(2, 6) > 0), "boolean and (2, 7), batch first. Got (2, 6)"),
+        (lambda: make_layer()(tokens(2, 7), valid=torch.ones(2, 7)), "Got torch.float32; convert it with .bool()"),
     ],
 )  # fmt: skip
 def test_a_misuse_names_rule_and_values(call, text):
-    with pytest.raises((ShapeError, ConfigError)) as caught:
+    with pytest.raises((ShapeError, DtypeError, ConfigError)) as caught:
         call()
     assert text in str(caught.value)
     assert "\n" not in str(caught.value)

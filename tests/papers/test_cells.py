@@ -34,7 +34,7 @@ CELLS = {
     "ndlinear-figure-17": 15,
     "ndlinear-opt": 5,
     "ndlinear-opt-full": 8,
-    "ndlinear-places": 5,
+    "ndlinear-places": 7,
     "ndlinear-table-2": 20,
     "ndlinear-table-3": 20,
     "ndlinear-table-3-bert": 10,

@@ -1,6 +1,7 @@
 """What estimators share: where arguments stand in the config, classes by probability, our own score."""
 
 import inspect
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -46,6 +47,7 @@ def test_arguments_are_the_settings_of_the_task(name):
 class Shares(Classifier):
     task = "tabular"
     classes_ = np.array(["no", "yes"])
+    run_ = SimpleNamespace(state=None)
 
     def predict_proba(self, X, model=None, *, far=False):
         return np.stack([1 - X, X], axis=1)

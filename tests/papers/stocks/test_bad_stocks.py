@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from multiway.data.findings import CheckReport
-from multiway.data.sources import tables
+from multiway.data.sources import json_files
 from multiway.errors import DataError
 from multiway_papers.stocks import panel, source
 from multiway_papers.stocks.config import StockOptions, StockProtocol
@@ -245,7 +245,7 @@ def test_texts_that_say_nothing_are_kept_out_and_counted(tmp_path):
 
 
 def test_a_line_without_end_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "MAX_LINE", 1000)
+    monkeypatch.setattr(json_files, "MAX_LINE", 1000)
     path = stock_files.lines(tmp_path / "t.jsonl", [text_of(), text_of(text="x" * 2000)])
     with pytest.raises(DataError, match=r"t\.jsonl: a line has more than 1,000 bytes: line 2\. Write one object on"):
         read_stocks(stock_files.prices(), StockOptions(texts=str(path)))

@@ -162,6 +162,7 @@ def _join_periods(table: RawTable, year: str, period: str) -> pd.Series | None:
     letters = set(cells[0].dropna().str.lower())
     if years is None or cells.isna().any(axis=None) or len(letters) > 1:
         return None
+    extra = int(any(letters))  # M13 is the mean of a year, and 13 is no month
     letter = letters.pop() or PERIODS_OF_YEAR.get(plain_name(period), "")
     numbers = cells[1].astype(int)
     if letter == "w":
@@ -171,7 +172,7 @@ def _join_periods(table: RawTable, year: str, period: str) -> pd.Series | None:
         sundays = pd.DatetimeIndex(first + pd.to_timedelta(7 * (numbers - 1), unit="D"))
         return pd.Series(sundays if not _are_successive(weeks) and _are_successive(sundays) else weeks)
     per = LAST.get(letter, 0)
-    if not 1 <= numbers.min() <= numbers.max() <= per + 1:
+    if not 1 <= numbers.min() <= numbers.max() <= per + extra:
         return None
     months = ((numbers - 1) * 12 // per + 1).where(numbers <= per)
     return pd.to_datetime(pd.DataFrame({"year": years, "month": months, "day": 1}), errors="coerce")

@@ -50,7 +50,7 @@ MANY_POINTED = 10
 MONEY = "$£¥₹"
 """Signs of which nobody writes three decimals; a litre of fuel costs 1,659 €."""
 NOTHING = (
-    r"\.{1,3}|…|-{2,}|\*+|\?+|[xX]|MM?|(?::( [a-z]{1,2})?)|[nN][./]?[aAdDeE]\.?"
+    r"\.{1,3}|…|-{2,}|\*+|\?+|X|MM?|(?::( [a-z]{1,2})?)|[nN][./]?[aAdDeE]\.?"
     r"|(?i:missing|no data|not available|unavailable|unknown)"
 )
 """Marks of a missing value among numbers; a hyphen may be a zero."""

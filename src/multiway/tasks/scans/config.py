@@ -33,7 +33,7 @@ class ClassOptions(VolumeOptions):
     """How scans with classes and the table that lists them are read."""
 
     label: Annotated[str, Flag("Column of the class or number of each scan.")] = "label"
-    kind: Annotated[LabelKind, Flag("What the label is; labels: several, as cyst|stone.")] = "auto"
+    kind: Annotated[LabelKind, Flag("What the label is; labels: several, as cyst;stone.")] = "auto"
     subgroups: Annotated[tuple[str, ...], Flag("Columns whose subgroups are scored apart: scanner,sex,age.")] = ()
     """Columns whose values divide the cases into subgroups, numbers in halves; the report scores each. No inputs."""
 

@@ -54,7 +54,7 @@ class LabelledTextOptions(FileOptions):
     text: Annotated[str | None, Flag("Column of texts; found if not given.")] = None
     second: Annotated[str | None, Flag("Column of a second text, such as an answer.")] = None
     target: Annotated[str | None, Flag("Column of classes; found if not given.")] = None
-    kind: Annotated[Literal["classes", "labels"], Flag("What it holds: a class, or labels as sport|news.")] = "classes"
+    kind: Annotated[Literal["classes", "labels"], Flag("What it holds: a class, or labels as sport;news.")] = "classes"
     group: Annotated[str | None, Flag("Column whose rows stay in one split, such as an author.")] = None
     split: Annotated[str | None, Flag("Column that says train, validation or test.")] = None
     """Column that says which split a row is in: train, validation or dev, test. Without test rows, dev is the test."""

@@ -19,7 +19,7 @@ from multiway.errors import ConfigError, DataError
 from multiway.metrics import classes
 from multiway.models import create_model
 from multiway.tasks.lifecycle import fit_in_memory
-from multiway.tasks.run import Run
+from multiway.tasks.run import Run, digest_of
 from multiway.tasks.scans import class_page as sections
 from multiway.tasks.scans.class_page import PAGE, SUBJECT
 from multiway.tasks.scans.config import VolumeConfig
@@ -77,6 +77,7 @@ def make_run(path, num_classes=2, seed=0, name="hot_volume_classifier", sizes=SI
             "splits": {"test": {"samples": 12, "classes": {"0": 6, "1": 6}}},
         },
     )
+    run.facts["data_sha256"] = digest_of(task.prepare(run.config, str(path)).content())
     cases = reload_cases(run)
     frames = []
     for model in ("network", "resnet18_3d"):
