@@ -53,6 +53,16 @@ def run(tmp_path_factory):
     return lifecycle.load(folder / "run")
 
 
+def test_a_check_says_that_cells_look_like_several_labels(tmp_path):
+    frame = make_topics()
+    frame[frame["topics"] != ""].to_csv(tmp_path / "topics.csv", index=False)
+    words = ["check", tmp_path / "topics.csv", "--task", "text", "--target", "topics"]
+    said = "look like several labels in one cell. Texts, images and scans take them so (--kind labels)."
+    assert said in printed(*words) and said not in printed(*words, "--kind", "labels")
+    frame.assign(topics=np.array(["a|b", "c|d"])[np.arange(150) % 2]).to_csv(tmp_path / "topics.csv", index=False)
+    assert "classes: " in (shown := outcome(*words)[1]) and said not in shown, "no part of a class is a class"
+
+
 @pytest.mark.parametrize(
     ("cells", "names", "truth"),
     [

@@ -39,6 +39,7 @@ MARKS_OF_LABELS = (JOINED, ";", ",")
 """What parts the labels of a cell."""
 
 AS_NUMBERS: Message = ("Give another target, or set kind to number if it is one (", Fix("read.kind", "number"), ").")
+LABELS = Fix("read.kind", "labels")
 OTHER_COLUMN: Message = ("Name another column (", Fix("read.target", like="NAME"), ").")
 
 
@@ -147,6 +148,10 @@ def _labels(
         count = "one class" if len(found) == 1 else f"{len(found):,} classes in {len(text):,} rows"
         raise findings.fatal("target", f"the target '{quote(name)}' has {count}", otherwise)
     note_spellings(name, found, findings)
+    joined = [each for each in found if JOINED in each and set(each.split(JOINED)) & set(found)]
+    if classes is None and joined:
+        said = f"classes such as '{quote(joined[0])}' look like several labels in one cell"
+        findings.add("classes", "note", said, ("Texts, images and scans take them so (", LABELS, ")."))
     written = _as_written(table.columns[name], text)
     if classes is None:
         pairs = pd.DataFrame({"cell": text.to_numpy(object), "written": written}).drop_duplicates()

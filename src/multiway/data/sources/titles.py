@@ -65,6 +65,8 @@ def lines_above(lines: Sequence[str], separators: Sequence[str]) -> int:
             starts.append(reader.line_num)
         if top := rows_above(records):
             return starts[top]
+        if len(records[0]) > 1 and len({*map(len, records)}) == 1:  # all lines are alike to this one
+            return 0
     return 0
 
 
