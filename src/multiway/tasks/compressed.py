@@ -93,9 +93,9 @@ def _smaller(run: Run, plan: compress.Plan, out: Path, recovery: Recovery | None
 def recovery_line(run: Run, recovery: dict[str, Any]) -> str:
     """The network's score on the validation samples before, after, and after its training."""
     metric = run.task.metrics(run.config)[0]
-    notes = (number(recovery[name], 4) for name in ("before", "after", "recovered"))
+    figures = (number(recovery[name], 4) for name in ("before", "after", "recovered"))
     return "{} of the network on validation: {} before, {} with smaller layers, {} after recovery".format(
-        metric.title, *notes
+        metric.title, *figures
     )
 
 

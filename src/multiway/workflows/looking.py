@@ -246,7 +246,7 @@ def _find_answer(folder: RunFolder) -> Answer | None:
     with contextlib.suppress(MultiwayError, OSError):  # reading the data anew will say what is wrong
         if files.sha256_of(Path(datasets.locate(source))) == kept.read:
             table = read_table(folder.path / PREDICTIONS, kept.columns)
-            return Answer(frame=table, head=kept.head, notes=kept.told, words=kept.words)
+            return Answer(frame=table, head=kept.head, told=kept.told, words=kept.words)
     return None
 
 
