@@ -24,7 +24,7 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 74_011,
+    "lines": 74_013,
     "functions": 4_832,
     "files with one reader": 24,
     "participle names": 48,

@@ -462,3 +462,11 @@ def test_gradients_of_single_samples_through_vmap(pooling):
     alone = [torch.func.grad(loss)(parameters, sample) for sample in x]
     for name, each in together.items():
         assert_same(each, torch.stack([one[name] for one in alone]))
+
+
+def test_a_block_with_cross_attention_or_another_attention_has_no_next_steps():
+    attention = nn.KroneckerAttention(4, num_heads=2, num_modes=2, causal_modes=(0,))
+    crossing = nn.HOTBlock(attention, dim=4, cross_attention=nn.KroneckerAttention(4, num_heads=2, num_modes=2))
+    for block in (crossing, nn.HOTBlock(None, dim=4)):
+        with pytest.raises(ConfigError, match=r"HOTBlock: next steps need KroneckerAttention alone"):
+            block.forward_next(torch.zeros(2, 3, 5, 4))

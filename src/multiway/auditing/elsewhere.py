@@ -183,15 +183,15 @@ def check_position(
     tree = cKDTree(places[train])
     away, nearest = tree.query(places[test])
     own = tree.query(places[train], k=2)[0][:, 1]
-    examples = (
+    share = (
         share_explained(target[train[nearest]], target[test])
         if labels is None
         else ProbeErrors.of_said([labels[train[nearest]]], labels, [(train, test)]).gain
     )
     sound = f"{what} of training rows do not tell the target of test rows"
-    if np.median(away) > BETWEEN * max(float(np.median(own)), float(np.quantile(away, 0.1))) or examples <= TELLING:
+    if np.median(away) > BETWEEN * max(float(np.median(own)), float(np.quantile(away, 0.1))) or share <= TELLING:
         return sound
-    rule = f"test rows lie between training rows, and the nearest one by {what} tells {examples:.0%} of the target"
+    rule = f"test rows lie between training rows, and the nearest one by {what} tells {share:.0%} of the target"
     return finding(what, "error", rule, "Test on stretches or areas of their own, with a gap around them.")
 
 

@@ -65,8 +65,8 @@ def search(
         value[np.array([digests[row] in copied for row in rows], np.bool_)] = 0
     near, best = value.max(1), kind.known[value.argmax(1)]
     most = (near > alike) & ((near > alike).sum() > MOSTLY * len(near))
-    examples = np.flatnonzero(far_above(near, kind.usual, kind.least) | most)
-    return [(int(rows[at]), int(best[at]), float(near[at])) for at in examples]
+    chosen = np.flatnonzero(far_above(near, kind.usual, kind.least) | most)
+    return [(int(rows[at]), int(best[at]), float(near[at])) for at in chosen]
 
 
 def near_pairs(

@@ -98,11 +98,11 @@ def _strong(verdict: Verdict | None) -> Verdict | None:
 
 def _tokens(prepared: Prepared[Any, Any], texts: Sequence[str]) -> Verdict | None:
     """What one word, pair of words, mark, capital or blank tells of the class alone, which honest words seldom do."""
-    hits = []
+    seen = []
     for token, codes in telling_tokens(texts, prepared.raw.truth, prepared.splits["train"], TOKENS):
         codes_of, least = {f"token {token}": codes}, LEAK if token.startswith('"') else TELLING
-        hits.append(check_codes(prepared, codes_of, "one token of a text", "its class", judged=HELD_OUT, least=least))
-    leaks = [verdict for verdict in hits if isinstance(verdict, Finding) and verdict.severity == "error"]
+        seen.append(check_codes(prepared, codes_of, "one token of a text", "its class", judged=HELD_OUT, least=least))
+    leaks = [verdict for verdict in seen if isinstance(verdict, Finding) and verdict.severity == "error"]
     return leaks[0] if leaks else "no word, mark, capital or blank alone tells the class of a text"
 
 

@@ -129,8 +129,10 @@ class HOTBlock(nn.Module):
     def forward_next(
         self, x: Float[Tensor, "batch *sizes dim"], cache: Any = None, *, valid: Tensor | None = None
     ) -> tuple[Float[Tensor, "batch *sizes dim"], Any]:
-        """`forward` at the next steps of a causal mode; see `KroneckerAttention.forward_next`."""
-        assert isinstance(self.attention, KroneckerAttention) and self.attention_norm is not None
+        """`forward` at the next steps of a causal mode, without a context; see `KroneckerAttention.forward_next`."""
+        if not isinstance(self.attention, KroneckerAttention) or self.cross_attention is not None:
+            raise ConfigError("HOTBlock: next steps need KroneckerAttention alone, without cross-attention.")
+        assert self.attention_norm is not None
         attended, cache = self.attention.forward_next(self.attention_norm(x), cache, valid=valid)
         return self._feed(x + self.dropout(attended)), cache
 
